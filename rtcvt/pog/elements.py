@@ -17,11 +17,18 @@ with r zero between the bounds: the problem of `rtcvt.boxed`, solved for all ele
 
     tau dw = d/dt (K phi^2)/2 + Q',    Q' = tau w_slip + d phi'^2
 
-The loss of a mesh is such an element between one of its gears and the carrier, or the housing. Its capacity goes with
-the contact's force F: ``|r F| (1 - eta)`` where the gear is driven, ``|r F| (1/eta - 1)`` where it drives, so that of
-the power that the contact carries, seen from the carrier, the share eta arrives in either direction. In the rigid
-model F depends on the losses, ``F = F_0 + G tau`` with ``tau = c F`` where faces slip: these are solved for together,
-piece by piece, and df/dx follows from ``(1 - c G) dtau = c dF_0``. Where c G is above 1 the mesh locks: it sticks.
+The loss of a mesh is such an element between one of its gears and the carrier, or the housing. Its bounds go with the
+contact's force F on the gear's radius r: the mesh takes ``|r F| (1 - eta)`` in the direction in which the gear would be
+driven, ``|r F| (1/eta - 1)`` in that in which it would drive::
+
+    r F > 0:  C_low = -r F (1 - eta),    C_high = r F (1/eta - 1)
+    r F < 0:  C_low = r F (1/eta - 1),   C_high = -r F (1 - eta)
+
+So of the power that the contact carries, seen from the carrier, the share eta arrives in either direction; and teeth at
+rest break away where the torques that act overcome the loss of the motion that begins. No speed decides which it is. In
+the rigid model F depends on the losses, ``F = F_0 + G tau`` with ``tau = c F`` where faces slip: these are solved for
+together, piece by piece, and df/dx follows from ``(1 - c G) dtau = c dF_0``. Where c G is above 1 the mesh locks: it
+sticks.
 Of a mesh with oil, 1 - eta follows from F and the speed v at the pitch circle (`rtcvt.pog.mesh`); c is dtau/dF then.
 
 A contact with play b is an element of the elastic model. Its teeth move by s, from the middle of the play, at
@@ -33,7 +40,9 @@ F is zero in the gap, where the teeth spring back; it has no jump where they mee
 ``s = s_0 + h v`` over a step, this is a row of the same problem, with F of one sign. Power is balanced:
 ``F v = d/dt (K u^2 + K_2 (u - z)^2)/2 + d z'^2``.
 
-What the file does not say of K and d: C twists an element by 0.1 mrad, and phi comes to rest within 0.1 ms.
+What the file does not say of K and d: C twists an element by 0.1 mrad, and phi comes to rest within 0.1 ms. Teeth
+that stick give way by nothing that counts: ``K = J kappa^2``, ``d = 2 J kappa`` with the inertia J of all gears, kappa
+far above what a step resolves, so that at its end what they carry is in balance with the torques that act.
 """
 
 from rtcvt.elementary import power
@@ -45,6 +54,7 @@ from rtcvt.stepping import HUGE
 
 TWIST = 1e-4  # [rad] at full capacity
 DELAY = 1e-4  # d/K [s]
+RETURN = 1e6  # [1/s] with which all gears together would come back where the teeth of a mesh stick
 STIFFER = 10.0  # K_2/K
 
 
@@ -108,8 +118,18 @@ def across(e, x, data, work):
 
 
 @kernel
-def set_capacities(u, p, data, work):
-    """Capacities [N.m] by the actuations of now into W_CAPACITY; meshes carry no load."""
+def across_by(e, c, data, work):
+    """Derivative of dw to an independent speed, of an element that is not a play."""
+    row = place(e, data)
+    Q = int(data[D.W_Q]) + c
+    n_1 = int(data[D.N_1])
+    dw = work[Q + int(data[row + Element.A]) * n_1]
+    return dw - data[row + Element.SIGN] * work[Q + int(data[row + Element.B]) * n_1]
+
+
+@kernel
+def set_bounds(u, p, data, work):
+    """Bounds [N.m] by the actuations of now into W_BOUND; meshes carry no load."""
     for e in range(int(data[D.N_E])):
         row = place(e, data)
         C = p[int(data[row + Element.P])]
@@ -121,7 +141,14 @@ def set_capacities(u, p, data, work):
                 C = 0.0
             elif share < 1.0:
                 C *= share
-        work[int(data[D.W_CAPACITY]) + e] = C
+        work[int(data[D.W_BOUND]) + e] = data[row + Element.HIGH] * C
+        work[int(data[D.W_BOUND] + data[D.N_E]) + e] = data[row + Element.LOW] * C
+
+
+@kernel
+def bound(e, side, data, work):
+    """Largest (`side` above 0) or least torque [N.m] of an element."""
+    return work[int(data[D.W_BOUND]) + e] if side > 0.0 else work[int(data[D.W_BOUND] + data[D.N_E]) + e]
 
 
 @kernel
@@ -132,10 +159,18 @@ def mesh_radius(e, data, work):
 
 
 @kernel
-def drives(e, x, data, work):
-    """Whether the gear at which a mesh loses drives it, seen from the carrier."""
-    r = mesh_radius(e, data, work)
-    return not work[int(data[D.W_LOAD]) + contact_of(e, data)] * r * across(e, x, data, work) < 0.0
+def drives(e, side, data, work):
+    """Whether the gear at which a mesh loses drives it if it turns towards `side`, seen from the carrier."""
+    return work[int(data[D.W_LOAD]) + contact_of(e, data)] * mesh_radius(e, data, work) * side > 0.0
+
+
+@kernel
+def mesh_losses(e, x, p, data, work):
+    """c of a mesh that drives and of one that is driven [m]: torque that it takes over the force of its contact."""
+    eta = mesh_efficiency_at(e, x, p, data, work)
+    at = int(data[D.W_MESH]) + e - friction_elements(data)
+    work[at] = mesh_radius(e, data, work) * (1.0 - eta) / eta
+    work[at + int(data[D.N_LOSS])] = mesh_radius(e, data, work) * (eta - 1.0)
 
 
 @kernel
@@ -156,55 +191,60 @@ def mesh_efficiency_at(e, x, p, data, work):
 
 
 @kernel
-def loss_of(e, x, p, data, work):
-    """Torque that is lost at the gear for 1 N in its contact [N.m], by the direction of the power."""
-    eta = mesh_efficiency_at(e, x, p, data, work)
-    lost = abs(mesh_radius(e, data, work)) * (1.0 - eta)
-    return lost / eta if drives(e, x, data, work) else lost
+def loss_of(e, side, data, work):
+    """c [m] of a mesh that slips towards `side`."""
+    at = int(data[D.W_MESH]) + e - friction_elements(data)
+    return work[at] if drives(e, side, data, work) else work[at + int(data[D.N_LOSS])]
 
 
 @kernel
 def load_meshes(x, p, data, work):
-    """Capacities of losses [N.m] by the forces in W_LOAD."""
+    """Bounds of losses [N.m] by the forces in W_LOAD."""
     first = friction_elements(data)
     for e in range(first, first + int(data[D.N_LOSS])):
-        work[int(data[D.W_CAPACITY]) + e] = loss_of(e, x, p, data, work) * abs(
-            work[int(data[D.W_LOAD]) + contact_of(e, data)]
-        )
+        if data[place(e, data) + Element.FORCE] != 0.0:
+            mesh_losses(e, x, p, data, work)
+        F = work[int(data[D.W_LOAD]) + contact_of(e, data)]
+        driving = F * work[int(data[D.W_MESH]) + e - first]
+        driven = F * work[int(data[D.W_MESH] + data[D.N_LOSS]) + e - first]
+        work[int(data[D.W_BOUND]) + e] = driving if driving > driven else driven
+        work[int(data[D.W_BOUND] + data[D.N_E]) + e] = driven if driving > driven else driving
 
 
 @kernel
 def mesh_share(e, x, p, data, work):
-    """c [m]: what a mesh that slips loses for 1 N more in its contact, 0 where it sticks."""
-    c = loss_of(e, x, p, data, work) * piece(e, x, p, data, work)
-    F = work[int(data[D.W_LOAD]) + contact_of(e, data)]
-    least = data[place(e, data) + Element.LEAST]
-    if abs(F) > least:
-        c *= 1.0 + mesh_power(e, x, p, data, work)
-    return c if F >= 0.0 else -c
+    """dtau/dF [m] of a mesh that slips, 0 where it sticks."""
+    side = side_at(e, data, work)
+    if side == 0.0:
+        return 0.0
+    c = loss_of(e, side, data, work)
+    if abs(work[int(data[D.W_LOAD]) + contact_of(e, data)]) > data[place(e, data) + Element.LEAST]:
+        c *= 1.0 + mesh_power(e, side, x, p, data, work)
+    return c
 
 
 @kernel
-def mesh_power(e, x, p, data, work):
+def mesh_power(e, side, x, p, data, work):
     """d ln(loss of 1 N)/d ln(F), that to the speed below zero: 0 of a mesh whose efficiency is constant."""
     if data[place(e, data) + Element.FORCE] == 0.0:
         return 0.0
     eta = mesh_efficiency_at(e, x, p, data, work)
     if eta == LEAST_ETA:
         return 0.0
-    return BY_LOAD / eta if drives(e, x, data, work) else BY_LOAD
+    return BY_LOAD / eta if drives(e, side, data, work) else BY_LOAD
 
 
 @kernel
 def mesh_slowing(e, x, p, data, work):
     """dtau/dw of a mesh that slips [N.m.s/rad]: the faster, the less friction."""
+    if data[place(e, data) + Element.FORCE] == 0.0:
+        return 0.0
     dw = across(e, x, data, work)
     v = abs(mesh_radius(e, data, work) * dw)
-    if v <= SLOWEST or v >= FASTEST:
+    side = side_at(e, data, work)
+    if v <= SLOWEST or v >= FASTEST or side == 0.0:
         return 0.0
-    if piece(e, x, p, data, work) == 0.0:
-        return 0.0
-    return -mesh_power(e, x, p, data, work) * carried(e, x, p, data, work) / dw
+    return -mesh_power(e, side, x, p, data, work) * bound(e, side, data, work) / dw
 
 
 @kernel
@@ -268,11 +308,27 @@ def piece(e, x, p, data, work):
         if u == s - half:
             return 1.0
         return -1.0 if u == s + half else 0.0
-    C = work[int(data[D.W_CAPACITY]) + e]
-    torque = stuck_torque(e, x, p, data, work)
-    if torque >= data[place(e, data) + Element.HIGH] * C or C == 0.0:
+    return side_of(e, stuck_torque(e, x, p, data, work), data, work)
+
+
+@kernel
+def side_of(e, torque, data, work):
+    """`piece` by what the element would carry if the faces stuck [N.m]."""
+    high = bound(e, 1.0, data, work)
+    low = bound(e, -1.0, data, work)
+    if e >= friction_elements(data):  # teeth without load are not open: which way they slip, the torque says
+        if torque > high:
+            return 1.0
+        return -1.0 if torque < low else 0.0
+    if torque >= high or not low < high:
         return 1.0
-    return -1.0 if torque <= data[place(e, data) + Element.LOW] * C else 0.0
+    return -1.0 if torque <= low else 0.0
+
+
+@kernel
+def side_at(e, data, work):
+    """`piece` where `hold` was last."""
+    return work[int(data[D.W_FACE]) + 3 * e + 2]
 
 
 @kernel
@@ -284,19 +340,22 @@ def carried(e, x, p, data, work):
     side = piece(e, x, p, data, work)
     if side == 0.0:
         return stuck_torque(e, x, p, data, work)
-    row = place(e, data)
-    return work[int(data[D.W_CAPACITY]) + e] * (data[row + Element.HIGH] if side > 0.0 else data[row + Element.LOW])
+    return bound(e, side, data, work)
 
 
 @kernel
 def twist_rate(e, x, p, data, work):
-    """phi' [rad/s]; the difference of the speeds itself where the faces stick; z' of a contact with play."""
+    """phi' [rad/s]; the difference of the speeds itself where the faces stick; z' of a contact with play.
+
+    Expects `element_torques`.
+    """
     if is_play(e, data):
         return play_lag(e, p, data) * (pressed(e, x, p, data) - x[int(data[D.X_PHI]) + e])
-    if piece(e, x, p, data, work) == 0.0:
-        return across(e, x, data, work)
+    face = int(data[D.W_FACE]) + 3 * e
+    if work[face + 2] == 0.0:
+        return work[face]
     at = int(data[place(e, data) + Element.P])
-    return (carried(e, x, p, data, work) - p[at + 1] * x[int(data[D.X_PHI]) + e]) / p[at + 2]
+    return (work[face + 1] - p[at + 1] * x[int(data[D.X_PHI]) + e]) / p[at + 2]
 
 
 @kernel
@@ -321,14 +380,28 @@ def store_row(at, by, e, gears, data, to, work):
 
 @kernel
 def element_torques(first, last, x, p, data, work):
-    """Add the torques of elements `first` to `last` - 1 to those on the gears, W_TAU."""
+    """Add the torques of elements `first` to `last` - 1 to those on the gears, W_TAU; they are kept in W_FACE."""
     for e in range(first, last):
-        store_row(int(data[D.W_TAU]), -carried(e, x, p, data, work), e, True, data, work, work)
+        dw = across(e, x, data, work)
+        if is_play(e, data):
+            side = piece(e, x, p, data, work)
+            tau = carried(e, x, p, data, work)
+        else:
+            at = int(data[place(e, data) + Element.P])
+            tau = p[at + 1] * x[int(data[D.X_PHI]) + e] + p[at + 2] * dw
+            side = side_of(e, tau, data, work)
+            if side != 0.0:
+                tau = bound(e, side, data, work)
+        face = int(data[D.W_FACE]) + 3 * e
+        work[face] = dw
+        work[face + 1] = tau
+        work[face + 2] = side
+        store_row(int(data[D.W_TAU]), -tau, e, True, data, work, work)
 
 
 @kernel
 def element_rates(x, p, data, dx, work):
-    """Rates of twists and heats."""
+    """Rates of twists and heats; expects `element_torques`."""
     for e in range(int(data[D.N_E])):
         phi = int(data[D.X_PHI]) + e
         rate = twist_rate(e, x, p, data, work)
@@ -336,8 +409,9 @@ def element_rates(x, p, data, dx, work):
         if is_play(e, data):
             dx[int(data[D.X_HEAT]) + e] = p[int(data[D.P_D]) + contact_of(e, data)] * rate * rate
         else:
-            power = carried(e, x, p, data, work) * across(e, x, data, work)
-            dx[int(data[D.X_HEAT]) + e] = power - p[int(data[place(e, data) + Element.P]) + 1] * x[phi] * rate
+            face = int(data[D.W_FACE]) + 3 * e
+            spring = p[int(data[place(e, data) + Element.P]) + 1] * x[phi]
+            dx[int(data[D.X_HEAT]) + e] = work[face + 1] * work[face] - spring * rate
 
 
 @kernel
@@ -352,24 +426,30 @@ def element_energy(e, x, p, data):
 
 
 @kernel
-def element_response(e, p, data, work, a):
-    """Accelerations at ``work[a:]`` by 1 N.m on the first gear and its reaction, by 1 N of a contact with play."""
-    for i in range(int(data[D.N_X])):
-        work[a + i] = 0.0
-    store_row(a, 1.0, e, False, data, work, work)
-    if data[D.FULL] != 0.0:
-        for i in range(int(data[D.N_J])):
-            work[a + i] /= p[int(data[D.P_J]) + i]
-    else:
-        n_1 = int(data[D.N_1])
-        lu_solve(n_1, work, int(data[D.W_L]) + n_1 * n_1, int(data[D.W_L_PIVOT]), a)
+def element_responses(p, data, work):
+    """Accelerations by 1 N.m on the first gear of each element and its reaction, by 1 N of a contact with play."""
+    n_1 = int(data[D.N_1])
+    for e in range(int(data[D.N_E])):
+        a = response_of(e, data)
+        store_row(a, 1.0, e, False, data, work, work)
+        if data[D.FULL] != 0.0:
+            for i in range(int(data[D.N_J])):
+                work[a + i] /= p[int(data[D.P_J]) + i]
+        else:
+            lu_solve(n_1, work, int(data[D.W_L]) + n_1 * n_1, int(data[D.W_L_PIVOT]), a)
+
+
+@kernel
+def response_of(e, data):
+    """Place of what `element_responses` has found."""
+    return int(data[D.W_RESPONSE]) + e * int(data[D.N_J])
 
 
 @kernel
 def play_jacobian(e, x, p, data, jac, work):
     """Add to the rows of the speeds, and write those of z and the heat, of a contact with play."""
     n = int(data[D.N_X])
-    a = int(data[D.W_Z])
+    a = response_of(e, data)
     K = p[int(data[D.P_K]) + contact_of(e, data)]
     K_2 = play_spring(e, p, data)
     lag = play_lag(e, p, data)
@@ -380,7 +460,6 @@ def play_jacobian(e, x, p, data, jac, work):
     if piece(e, x, p, data, work) != 0.0:
         by_s = lag / K
         by_z = -lag
-        element_response(e, p, data, work, a)
         for i in range(int(data[D.N_J])):
             jac[i * n + F] -= (1.0 + K_2 / K) * work[a + i]
             jac[i * n + z] += K_2 * work[a + i]
@@ -393,11 +472,8 @@ def play_jacobian(e, x, p, data, jac, work):
 
 @kernel
 def loss_column(e, at, stride, by, x, p, data, jac, work):
-    """Add to a column, every `stride` from `at` on: what moves there changes the torque of the loss `e` by `by`.
-
-    Expects `element_response` in W_Z.
-    """
-    a = int(data[D.W_Z])
+    """Add to a column, every `stride` from `at` on: what moves there changes the torque of the loss `e` by `by`."""
+    a = response_of(e, data)
     own = int(data[place(e, data) + Element.P])
     phi = int(data[D.X_PHI]) + e
     heat = int(data[D.X_HEAT]) + e
@@ -409,15 +485,15 @@ def loss_column(e, at, stride, by, x, p, data, jac, work):
 
 @kernel
 def element_jacobian(x, p, data, jac, work):
-    """Add to the rows of the speeds, and write those of twists and heats.
+    """Add to the rows of the speeds, and write those of twists and heats; expects `element_torques`.
 
     In the full model with losses by what loads them.
     """
     n = int(data[D.N_X])
     n_J = int(data[D.N_J])
     speeds = n_J if data[D.FULL] != 0.0 else int(data[D.N_1])
-    a = int(data[D.W_Z])
     for e in range(int(data[D.N_E])):
+        a = response_of(e, data)
         if is_play(e, data):
             play_jacobian(e, x, p, data, jac, work)
         else:
@@ -426,15 +502,15 @@ def element_jacobian(x, p, data, jac, work):
             d = p[at + 2]
             phi = int(data[D.X_PHI]) + e
             heat = int(data[D.X_HEAT]) + e
-            element_response(e, p, data, work, a)
-            if piece(e, x, p, data, work) == 0.0:
+            dw = work[int(data[D.W_FACE]) + 3 * e]
+            if side_at(e, data, work) == 0.0:
                 for i in range(speeds):
                     jac[i * n + phi] -= K * work[a + i]
                     store_row(i * n, -d * work[a + i], e, False, data, jac, work)
                 store_row(phi * n, 1.0, e, False, data, jac, work)
-                store_row(heat * n, 2.0 * d * across(e, x, data, work), e, False, data, jac, work)
+                store_row(heat * n, 2.0 * d * dw, e, False, data, jac, work)
             else:
-                tau = carried(e, x, p, data, work)
+                tau = work[int(data[D.W_FACE]) + 3 * e + 1]
                 jac[phi * n + phi] = -K / d
                 store_row(heat * n, tau, e, False, data, jac, work)
                 jac[heat * n + phi] = -K / d * (tau - 2.0 * K * x[phi])
@@ -444,7 +520,7 @@ def element_jacobian(x, p, data, jac, work):
                     play = play_of(k, data)
                     if play < 0:
                         loss_column(e, n_J + k, n, c, x, p, data, jac, work)
-                    elif piece(play, x, p, data, work) != 0.0:
+                    elif side_at(play, data, work) != 0.0:
                         K_2 = play_spring(play, p, data)
                         loss_column(e, n_J + k, n, c * (1.0 + K_2 / p[int(data[D.P_K]) + k]), x, p, data, jac, work)
                         loss_column(e, int(data[D.X_PHI]) + play, n, -c * K_2, x, p, data, jac, work)

@@ -42,6 +42,7 @@ from rtcvt.integrators import (
     rosenbrock_integral,
     rosenbrock_matrix,
     rosenbrock_new,
+    rosenbrock_side,
     rosenbrock_solve,
     rosenbrock_stage,
 )
@@ -49,12 +50,14 @@ from rtcvt.kernel import FAILED, SATURATED, kernel
 from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
 from rtcvt.pog.elements import (
     across,
+    across_by,
+    bound,
     carried,
     contact_of,
     element_energy,
     element_jacobian,
     element_rates,
-    element_response,
+    element_responses,
     element_torques,
     friction_elements,
     gear_speed,
@@ -62,6 +65,7 @@ from rtcvt.pog.elements import (
     load_meshes,
     loss_column,
     loss_of,
+    mesh_losses,
     mesh_share,
     mesh_slowing,
     piece,
@@ -71,8 +75,9 @@ from rtcvt.pog.elements import (
     play_of,
     play_row,
     play_spring,
-    set_capacities,
-    store_row,
+    response_of,
+    set_bounds,
+    side_at,
     stuck_torque,
     travel,
     twist_rate,
@@ -83,6 +88,7 @@ from rtcvt.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, r
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 OPEN = 3  # mode beside those of `rtcvt.control.limits`: elements carry nothing
 LOADINGS = 8  # systems that are solved for the losses of the rigid model
+FLIPS = 4  # in which forces may change their sign
 SAME = 1e-12  # share by which a loss of 1 N may still change
 TOUCHES = 2  # changes of pieces within a step that are looked for
 BISECTIONS = 4  # for each of these
@@ -649,152 +655,190 @@ def clear(first, n, work):
 
 @kernel
 def forces_by_losses(u, p, data, work):
-    """G: changes of the rigid model's forces in the meshes that have losses by the torque of each loss."""
+    """Changes of the rigid model's forces in lossy meshes by torques on gears, by x1 and by torques of elements."""
     n_J = int(data[D.N_J])
+    n_1 = int(data[D.N_1])
     m = int(data[D.N_LOSS])
+    n_E = int(data[D.N_E])
     load = int(data[D.W_LOAD])
-    rates = load + int(data[D.N_K])
-    at_rest = rates + int(data[D.N_X])
-    clear(at_rest, int(data[D.N_X]), work)
-    clear(int(data[D.W_OMEGA]), n_J, work)
-    for b in range(m):
+    scratch = int(data[D.W_STEP])
+    one = work[scratch : scratch + n_1]
+    for i in range(n_J + n_1):
         clear(int(data[D.W_TAU]), n_J, work)
-        store_row(int(data[D.W_TAU]), -1.0, friction_elements(data) + b, True, data, work, work)
-        rigid_forces(work[at_rest : at_rest + int(data[D.N_X])], u, p, data, work[rates:at_rest], work, load)
+        clear(scratch, n_1, work)
+        if i < n_J:
+            work[int(data[D.W_TAU]) + i] = 1.0
+        else:
+            work[scratch + i - n_J] = 1.0
+        rigid_speeds(one, data, work, int(data[D.W_OMEGA]))
+        rigid_forces(one, u, p, data, work[scratch + n_1 : scratch + 2 * n_1], work, load)
         for a in range(m):
-            k = contact_of(friction_elements(data) + a, data)
-            work[int(data[D.W_LOSS]) + a * m + b] = work[load + k]
+            work[int(data[D.W_BY_TORQUE]) + a * (n_J + n_1) + i] = work[load + loaded(a, data)]
+    for a in range(m):
+        force = int(data[D.W_BY_TORQUE]) + a * (n_J + n_1)
+        for e in range(n_E):
+            row = place(e, data)
+            G = -work[force + int(data[row + Element.A])]
+            G += data[row + Element.SIGN] * work[force + int(data[row + Element.B])]
+            work[int(data[D.W_BY_ELEMENT]) + a * n_E + e] = G
+        work[int(data[D.W_LOSS]) + m * m + m + a] = HUGE  # no factors yet
+
+
+@kernel
+def loaded(a, data):
+    """The contact of loss `a`."""
+    return contact_of(friction_elements(data) + a, data)
 
 
 @kernel
 def factor_losses(data, work):
-    """Factor ``1 - c G``."""
+    """Factor ``1 - c G``, if it is not the one that is factored."""
     m = int(data[D.N_LOSS])
-    G = int(data[D.W_LOSS])
-    A = G + m * m
-    c = A + m * m + m
+    n_E = int(data[D.N_E])
+    A = int(data[D.W_LOSS])
+    kept = A + m * m + m
+    c = kept + m
+    G = int(data[D.W_BY_ELEMENT]) + friction_elements(data)
+    same = True
     for a in range(m):
-        for b in range(m):
-            work[A + a * m + b] = -work[c + a] * work[G + a * m + b]
-        work[A + a * m + a] += 1.0
-    lu(m, work, A, A + m * m)
+        same = same and work[kept + a] == work[c + a]
+    if not same:
+        for a in range(m):
+            work[kept + a] = work[c + a]
+            for b in range(m):
+                work[A + a * m + b] = -work[c + a] * work[G + a * n_E + b]
+            work[A + a * m + a] += 1.0
+        lu(m, work, A, A + m * m)
 
 
 @kernel
 def solve_losses(x, p, data, work):
-    """Put the losses to the forces in W_LOAD, which are those without, and set the capacities."""
+    """The rigid model's forces in lossy meshes, into W_LOAD, and the bounds there; expects W_TAU without losses."""
+    n_J = int(data[D.N_J])
+    n_1 = int(data[D.N_1])
+    n_E = int(data[D.N_E])
     m = int(data[D.N_LOSS])
     first = friction_elements(data)
     load = int(data[D.W_LOAD])
-    G = int(data[D.W_LOSS])
-    c = G + 2 * m * m + m
+    G = int(data[D.W_BY_ELEMENT]) + first
+    A = int(data[D.W_LOSS])
+    c = A + m * m + 2 * m
     F_0 = c + m
     tau = F_0 + m
+    stuck = tau + m
     for a in range(m):
-        work[F_0 + a] = work[load + contact_of(first + a, data)]
+        force = int(data[D.W_BY_TORQUE]) + a * (n_J + n_1)
+        F = 0.0
+        for i in range(n_J):
+            F += work[force + i] * work[int(data[D.W_TAU]) + i]
+        for i in range(n_1):
+            F += work[force + n_J + i] * x[i]
+        work[F_0 + a] = F
+        work[load + loaded(a, data)] = F
         work[c + a] = HUGE
         work[tau + a] = 0.0
-    for _ in range(LOADINGS):
-        same = True
-        load_meshes(x, p, data, work)
-        for a in range(m):
-            e = first + a
-            torque = stuck_torque(e, x, p, data, work)
-            slips = abs(torque) > work[int(data[D.W_CAPACITY]) + e] and work[tau + a] * torque >= 0.0
-            share = loss_of(e, x, p, data, work)
-            if not slips:
+        work[stuck + a] = stuck_torque(first + a, x, p, data, work)
+    same = False
+    for turn in range(LOADINGS):
+        if not same:
+            load_meshes(x, p, data, work)
+            same = True
+            for a in range(m):
+                e = first + a
+                torque = work[stuck + a]
+                side = 0.0
+                if turn < FLIPS or work[tau + a] * torque >= 0.0:  # else it locks
+                    if torque > bound(e, 1.0, data, work):
+                        side = 1.0
+                    elif torque < bound(e, -1.0, data, work):
+                        side = -1.0
                 share = 0.0
-            if torque * work[load + contact_of(e, data)] < 0.0:
-                share = -share
-            same = same and abs(share - work[c + a]) <= SAME * abs(share)
-            work[c + a] = share
-            work[tau + a] = share * work[F_0 + a] if slips else torque
-        factor_losses(data, work)
-        lu_solve(m, work, G + m * m, G + 2 * m * m, tau)
-        for a in range(m):
-            k = contact_of(first + a, data)
-            work[load + k] = work[F_0 + a]
-            for b in range(m):
-                work[load + k] += work[G + a * m + b] * work[tau + b]
-        if same:
-            break
-    load_meshes(x, p, data, work)
+                if side != 0.0:
+                    share = loss_of(e, side, data, work)
+                same = same and abs(share - work[c + a]) <= SAME * abs(share)
+                work[c + a] = share
+                work[tau + a] = share * work[F_0 + a] if side != 0.0 else torque
+            if not same:
+                factor_losses(data, work)
+                lu_solve(m, work, A, A + m * m, tau)
+                for a in range(m):
+                    F = work[F_0 + a]
+                    for b in range(m):
+                        F += work[G + a * n_E + b] * work[tau + b]
+                    work[load + loaded(a, data)] = F
+    if not same:
+        load_meshes(x, p, data, work)
 
 
 @kernel
 def hold(x, u, p, data, work):
-    """Capacities of the elements, and their torques beside those of the ports; expects `torques`."""
+    """Bounds of the elements, and their torques beside those of the ports; expects `torques`."""
     first = friction_elements(data)
-    plays = first + int(data[D.N_LOSS])
-    load = int(data[D.W_LOAD])
-    set_capacities(u, p, data, work)
+    set_bounds(u, p, data, work)
     element_torques(0, first, x, p, data, work)
-    if plays > first:
+    if data[D.N_LOSS] > 0.0:
         if data[D.FULL] != 0.0:
             for k in range(int(data[D.N_K])):
-                work[load + k] = contact_force(k, x, p, data, work)
+                work[int(data[D.W_LOAD]) + k] = contact_force(k, x, p, data, work)
             load_meshes(x, p, data, work)
         else:
-            rates = load + int(data[D.N_K])
-            rigid_speeds(x, data, work, int(data[D.W_OMEGA]))
-            rigid_forces(x, u, p, data, work[rates : rates + int(data[D.N_X])], work, load)
             solve_losses(x, p, data, work)
     element_torques(first, int(data[D.N_E]), x, p, data, work)
 
 
 @kernel
-def losses_by_forces(at, stride, u, x, p, data, jac, work):
+def losses_by_forces(at, stride, x, p, data, jac, work):
     """Add to a column of the Jacobian, or of an input, how the rigid model's losses follow from it.
 
-    What moves changes the torques on the gears by W_TAU, their speeds by W_OMEGA and the state by what is behind the
-    rates in W_LOAD.
+    What moves changes the forces without losses by what is in W_LOSS in place of these, each times its c.
     """
     m = int(data[D.N_LOSS])
-    first = friction_elements(data)
-    G = int(data[D.W_LOSS])
-    c = G + 2 * m * m + m
+    A = int(data[D.W_LOSS])
+    c = A + m * m + 2 * m
     tau = c + 2 * m
-    rates = int(data[D.W_LOAD]) + int(data[D.N_K])
-    change = rates + int(data[D.N_X])
-    accelerations = work[change : change + int(data[D.N_X])]
-    F = int(data[D.W_C])
-    rigid_forces(accelerations, u, p, data, work[rates:change], work, F)
-    for a in range(m):
-        by_speed = mesh_slowing(first + a, x, p, data, work) * across(first + a, accelerations, data, work)
-        work[tau + a] = work[c + a] * work[F + contact_of(first + a, data)] + by_speed
-    lu_solve(m, work, G + m * m, G + 2 * m * m, tau)
+    lu_solve(m, work, A, A + m * m, tau)
     for a in range(m):
         if work[c + a] != 0.0:
-            element_response(first + a, p, data, work, int(data[D.W_Z]))
-            loss_column(first + a, at, stride, work[tau + a], x, p, data, jac, work)
+            loss_column(friction_elements(data) + a, at, stride, work[tau + a], x, p, data, jac, work)
 
 
 @kernel
-def loss_jacobian(x, u, p, data, jac, work):
-    """Add to the Jacobian how the rigid model's losses follow from the state."""
+def loss_jacobian(x, p, data, jac, work):
+    """Add to the Jacobian how the rigid model's losses follow from the state; expects the rows of stuck twists."""
     n = int(data[D.N_X])
     n_J = int(data[D.N_J])
+    n_1 = int(data[D.N_1])
+    n_E = int(data[D.N_E])
     m = int(data[D.N_LOSS])
     first = friction_elements(data)
-    c = int(data[D.W_LOSS]) + 2 * m * m + m
-    change = int(data[D.W_LOAD]) + int(data[D.N_K]) + n
+    phi = int(data[D.X_PHI])
+    c = int(data[D.W_LOSS]) + m * m + 2 * m
+    tau = c + 2 * m
+    change = int(data[D.W_Z])  # of the torques of elements that stick
     for a in range(m):
         work[c + a] = mesh_share(first + a, x, p, data, work)
     factor_losses(data, work)
-    for j in range(int(data[D.X_HEAT])):
-        clear(change, n, work)
-        work[change + j] = 1.0
-        one = work[change : change + n]
-        rigid_speeds(one, data, work, int(data[D.W_OMEGA]))
-        clear(int(data[D.W_TAU]), n_J, work)
-        for k in range(int(data[D.N_S])):
-            gear = int(data[int(data[D.PORT]) + 3 * int(data[int(data[D.SPRING]) + 3 * k])])
-            work[int(data[D.W_TAU]) + gear] += one[int(data[D.X_SPRING]) + k]
-        for e in range(first + m):
-            if piece(e, x, p, data, work) == 0.0:
-                torque = stuck_torque(e, one, p, data, work)
-                store_row(int(data[D.W_TAU]), -torque, e, True, data, work, work)
-        losses_by_forces(j, n, u, x, p, data, jac, work)
+    for j in range(phi + n_E):
+        if j < phi or jac[j * n + j] == 0.0:  # what slips follows from its twist no more
+            for e in range(n_E):
+                at = int(data[place(e, data) + Element.P])
+                work[change + e] = 0.0
+                if jac[(phi + e) * n + phi + e] == 0.0:
+                    work[change + e] = p[at + 1] if j == phi + e else p[at + 2] * jac[(phi + e) * n + j]
+            for a in range(m):
+                force = int(data[D.W_BY_TORQUE]) + a * (n_J + n_1)
+                F = 0.0
+                by_speed = 0.0
+                if j < n_1:
+                    F = work[force + n_J + j]
+                    by_speed = mesh_slowing(first + a, x, p, data, work) * across_by(first + a, j, data, work)
+                elif j < phi:
+                    spring = int(data[D.SPRING]) + 3 * (j - int(data[D.X_SPRING]))
+                    F = work[force + int(data[int(data[D.PORT]) + 3 * int(data[spring])])]
+                for e in range(n_E):
+                    F += work[int(data[D.W_BY_ELEMENT]) + a * n_E + e] * work[change + e]
+                work[tau + a] = work[c + a] * F + by_speed
+            losses_by_forces(j, n, x, p, data, jac, work)
 
 
 # --- the model's five functions, see rtcvt.model ----------------------------------------------------------------------
@@ -830,8 +874,12 @@ def initialise(p, data, u, x, work):
     if data[D.MOVING] != 0.0:
         x[int(data[D.X_THETA])] = theta
     dx = work[int(data[D.W_STEP]) : int(data[D.W_STEP]) + n]
+    element_responses(p, data, work)
     if data[D.N_LOSS] > 0.0 and data[D.FULL] == 0.0:
         forces_by_losses(u, p, data, work)
+    for e in range(friction_elements(data), int(data[D.N_E] - data[D.N_PLAY])):
+        mesh_losses(e, x, p, data, work)
+    work[int(data[D.W_KEY])] = 0.0
     derivative(0.0, x, u, p, data, dx, work)
     return start_status(n, x, dx)
 
@@ -860,6 +908,12 @@ def linearise(mode, held, x, u, p, data, f, jac, work):
     """`right_hand_side` into `f` and its ``df/dx``, row-major."""
     kinematics(2, tilt(x, data), p, data, work)
     right_hand_side(mode, held, x, u, p, data, f, work)
+    slopes(mode, x, p, data, f, jac, work)
+
+
+@kernel
+def slopes(mode, x, p, data, f, jac, work):
+    """``df/dx``, row-major; expects `kinematics` with two derivatives and `right_hand_side` in `f`."""
     n = int(data[D.N_X])
     for i in range(n * n):
         jac[i] = 0.0
@@ -870,7 +924,7 @@ def linearise(mode, held, x, u, p, data, f, jac, work):
     if mode != OPEN:
         element_jacobian(x, p, data, jac, work)
         if data[D.N_LOSS] > 0.0 and data[D.FULL] == 0.0:
-            loss_jacobian(x, u, p, data, jac, work)
+            loss_jacobian(x, p, data, jac, work)
     shared_jacobian(x, p, data, f, jac, work)
 
 
@@ -936,11 +990,12 @@ def coupled_port(k, x, u, p, data, row, column, work):
             if data[D.MOVING] != 0.0:
                 row[int(data[D.X_THETA])] = gear_speed(1, gear, x, data, work)
             if data[D.N_LOSS] > 0.0:
-                clear(int(data[D.W_LOAD]) + int(data[D.N_K]) + n, n, work)
-                clear(int(data[D.W_OMEGA]), int(data[D.N_J]), work)
-                clear(int(data[D.W_TAU]), int(data[D.N_J]), work)
-                work[int(data[D.W_TAU]) + gear] = 1.0
-                losses_by_forces(0, 1, u, x, p, data, column, work)
+                m = int(data[D.N_LOSS])
+                c = int(data[D.W_LOSS]) + m * m + 2 * m
+                for a in range(m):
+                    force = int(data[D.W_BY_TORQUE]) + a * (int(data[D.N_J]) + n_1)
+                    work[c + 2 * m + a] = work[c + a] * work[force + gear]
+                losses_by_forces(0, 1, x, p, data, column, work)
     elif int(data[D.CONTROL]) == Control.KERS and k == int(data[D.OWN_PORT]):
         by_speed = work[int(data[D.W_CONTROL]) + LIMITED]  # of theta', by the speed outside the spring
         if by_speed == 0.0:
@@ -961,7 +1016,7 @@ def coupled_piece(x, u, p, data, work):
     """0 if no limit of theta is active, 1 or 2 at the lower or upper one; pieces of the elements, to base 3."""
     pieces = 0.0
     for e in range(int(data[D.N_E])):
-        pieces = 3.0 * pieces + 1.0 + piece(e, x, p, data, work)
+        pieces = 3.0 * pieces + 1.0 + side_at(e, data, work)
     if data[D.N_E] > 0.0:
         return pieces
     o = int(data[D.W_CONTROL])
@@ -991,17 +1046,18 @@ def lost_power(omega, x, p, data, work):
 
 
 @kernel
-def write_outputs(mode, held, x, u, p, data, y, work):
-    """Ports, controller, stored energy, speeds and contact forces."""
+def write_outputs(loaded, mode, held, x, u, p, data, y, work):
+    """Ports, controller, stored energy, speeds and contact forces; `loaded` not 0 behind `load_elements`."""
     n = int(data[D.N_X])
     n_J = int(data[D.N_J])
     n_K = int(data[D.N_K])
     omega = int(data[D.W_OMEGA])
     F = int(data[D.W_C])
     kinematics(2, tilt(x, data), p, data, work)  # the next step's Jacobian is here
-    control(mode, held, x, u, data, work)
-    torques(x, u, data, work)
-    hold(x, u, p, data, work)
+    if loaded == 0.0:
+        control(mode, held, x, u, data, work)
+        torques(x, u, data, work)
+        hold(x, u, p, data, work)
     energy = 0.0
     for e in range(int(data[D.N_E])):
         energy += element_energy(e, x, p, data)
@@ -1054,9 +1110,10 @@ def write_outputs(mode, held, x, u, p, data, y, work):
         y[at + PlayY.HEAT] = x[int(data[D.X_HEAT]) + e]
     for e in range(plays):
         at = int(data[D.Y_ELEMENT]) + e * N_ELEMENT
-        stuck = piece(e, x, p, data, work) == 0.0
-        y[at + ElementY.TAU] = carried(e, x, p, data, work)
-        slip = across(e, x, data, work) - twist_rate(e, x, p, data, work)
+        face = int(data[D.W_FACE]) + 3 * e
+        stuck = work[face + 2] == 0.0
+        y[at + ElementY.TAU] = work[face + 1]
+        slip = work[face] - twist_rate(e, x, p, data, work)
         y[at + ElementY.SLIP] = 0.0 if stuck else slip
         y[at + ElementY.STUCK] = 1.0 if stuck else 0.0
         y[at + ElementY.HEAT] = x[int(data[D.X_HEAT]) + e]
@@ -1065,17 +1122,129 @@ def write_outputs(mode, held, x, u, p, data, y, work):
 @kernel
 def output(t, x, u, p, data, y, work):
     """Ports, controller, stored energy, speeds and contact forces."""
-    write_outputs(CLIPPED, 0.0, x, u, p, data, y, work)
+    write_outputs(0.0, CLIPPED, 0.0, x, u, p, data, y, work)
 
 
 @kernel
-def stay_on_sides(x, p, data, work):
+def stay_on_sides(data, work):
     """Note in the pieces that are compared behind a step where teeth touch or part at a stage of it."""
     m = int(data[D.N_E])
     pieces = int(data[D.W_BOX_Q]) + 5 * m
     for e in range(m - int(data[D.N_PLAY]), m):
-        if piece(e, x, p, data, work) != work[pieces + e]:
+        if side_at(e, data, work) != work[pieces + e]:
             work[pieces + e] = HUGE
+
+
+@kernel
+def is_factored(h, x, p, data, work):
+    """Whether the factors in W_STEP are those of this step: the machine is linear piece by piece; expects `hold`."""
+    m = int(data[D.N_LOSS])
+    n_E = int(data[D.N_E])
+    first = friction_elements(data)
+    key = int(data[D.W_KEY])
+    same = work[key] == h
+    work[key] = h
+    for e in range(n_E):
+        same = same and work[key + 1 + e] == side_at(e, data, work)
+        work[key + 1 + e] = side_at(e, data, work)
+    for a in range(m):
+        slope = mesh_share(first + a, x, p, data, work)
+        slowing = mesh_slowing(first + a, x, p, data, work)
+        at = key + 1 + n_E + 2 * a
+        same = same and work[at] == slope and work[at + 1] == slowing
+        work[at] = slope
+        work[at + 1] = slowing
+    return same
+
+
+@kernel
+def heating(x, p, data, work):
+    """Coefficients of the change of each heat's rate, into W_HEATING; expects `hold`.
+
+    ``Q' = d phi'^2`` where faces stick or teeth are pressed, else ``Q' = tau dw - K phi phi'`` with
+    ``d phi' = tau - K phi``.
+    """
+    n_E = int(data[D.N_E])
+    for e in range(n_E):
+        at = int(data[D.W_HEATING]) + e
+        face = int(data[D.W_FACE]) + 3 * e
+        rate = twist_rate(e, x, p, data, work)
+        work[at + n_E] = 0.0
+        work[at + 2 * n_E] = 0.0
+        if is_play(e, data):
+            work[at] = 2.0 * p[int(data[D.P_D]) + contact_of(e, data)] * rate
+        else:
+            own = int(data[place(e, data) + Element.P])
+            K = p[own + 1]
+            d = p[own + 2]
+            work[at] = 2.0 * d * rate
+            if work[face + 2] != 0.0:
+                work[at] = d * work[face] - K * x[int(data[D.X_PHI]) + e]
+                work[at + n_E] = K * (work[face] - rate)
+                work[at + 2 * n_E] = work[face + 1]
+
+
+@kernel
+def factor_without_twists(h, jac, data, work, matrix, pivot):
+    """`rosenbrock_matrix` of the states before twists and heats, the others eliminated.
+
+    No rate follows from a heat, and none but its own from the twist of faces that slip; the rate of another twist
+    follows from the states before and itself alone. So a unit with many meshes that lose costs little more.
+    """
+    n = int(data[D.N_X])
+    c = int(data[D.X_PHI])
+    for i in range(c):
+        for j in range(c):
+            work[matrix + i * c + j] = -jac[i * n + j]
+        work[matrix + i * c + i] += 2.0 / h
+    for e in range(int(data[D.N_E])):
+        phi = (c + e) * n
+        inverse = 1.0 / (2.0 / h - jac[phi + c + e])
+        work[int(data[D.W_TWIST]) + e] = -inverse
+        for i in range(c):
+            if jac[i * n + c + e] != 0.0:
+                work[int(data[D.W_TWIST]) + e] = inverse
+                by = jac[i * n + c + e] * inverse
+                for j in range(c):
+                    work[matrix + i * c + j] -= by * jac[phi + j]
+    lu(c, work, matrix, pivot)
+
+
+@kernel
+def solve_with_twists(h, jac, data, work, matrix, pivot, b):
+    """Replace the vector at ``work[b]`` by ``(2 I/h - df/dx)^-1`` times it.
+
+    Expects `factor_without_twists`, and `heating` instead of the heats' rows.
+    """
+    n = int(data[D.N_X])
+    a = int(data[D.W_Z])
+    c = int(data[D.X_PHI])
+    m = int(data[D.N_E])
+    for e in range(m):
+        by = work[int(data[D.W_TWIST]) + e] * work[b + c + e]
+        if work[int(data[D.W_TWIST]) + e] > 0.0:
+            for i in range(c):
+                work[b + i] += jac[i * n + c + e] * by
+    lu_solve(c, work, matrix, pivot, b)
+    for e in range(m):
+        s = 0.0
+        for j in range(c):
+            s += jac[(c + e) * n + j] * work[b + j]
+        work[a + e] = work[b + c + e]
+        work[b + c + e] = (s + work[b + c + e]) * abs(work[int(data[D.W_TWIST]) + e])
+    for e in range(friction_elements(data), m - int(data[D.N_PLAY])):
+        if not work[int(data[D.W_TWIST]) + e] > 0.0:  # a loss follows from twists that act
+            s = 0.0
+            for j in range(m):
+                if work[int(data[D.W_TWIST]) + j] > 0.0:
+                    s += jac[(c + e) * n + c + j] * work[b + c + j]
+            work[b + c + e] -= s * work[int(data[D.W_TWIST]) + e]
+    for e in range(m):
+        at = int(data[D.W_HEATING]) + e
+        change = work[at] * (2.0 / h * work[b + c + e] - work[a + e]) + work[at + m] * work[b + c + e]
+        if work[at + 2 * m] != 0.0:
+            change += work[at + 2 * m] * across(e, work[b : b + n], data, work)
+        work[b + c + m + e] = 0.5 * h * (work[b + c + m + e] + change)
 
 
 @kernel
@@ -1091,14 +1260,31 @@ def advance(mode, held, h, x, u, p, data, work):
     jac = work[pivot + n : pivot + n + n * n]
     matrix = pivot + n + n * n
     if int(data[D.METHOD]) == ROSENBROCK:
-        linearise(mode, held, x, u, p, data, f, jac, work)
-        rosenbrock_matrix(n, h, jac, work, matrix, pivot)
+        if data[D.N_LOSS] > 0.0:
+            kinematics(2, tilt(x, data), p, data, work)
+            right_hand_side(mode, held, x, u, p, data, f, work)
+            heating(x, p, data, work)
+            if not is_factored(h, x, p, data, work):
+                slopes(mode, x, p, data, f, jac, work)
+                factor_without_twists(h, jac, data, work, matrix, pivot)
+        else:
+            linearise(mode, held, x, u, p, data, f, jac, work)
+            rosenbrock_matrix(n, h, jac, work, matrix, pivot)
+        pieces = int(data[D.W_BOX_Q]) + 5 * int(data[D.N_E])
+        for e in range(int(data[D.N_E])):
+            work[pieces + e] = side_at(e, data, work)
         for s in range(STAGES):
             if s >= 2:  # the first two stages are at x
                 rosenbrock_stage(s, n, x, k, x_stage)
                 right_hand_side(mode, held, x_stage, u, p, data, f, work)
-                stay_on_sides(x_stage, p, data, work)
-            rosenbrock_solve(s, n, h, f, k, work, matrix, pivot, b)
+                stay_on_sides(data, work)
+            if data[D.N_LOSS] > 0.0:
+                rosenbrock_side(s, n, h, f, k, work, b)
+                solve_with_twists(h, jac, data, work, matrix, pivot, b)
+                for i in range(n):
+                    k[s * n + i] = work[b + i]
+            else:
+                rosenbrock_solve(s, n, h, f, k, work, matrix, pivot, b)
         rosenbrock_new(n, x, k)
     else:
         for s in range(STAGES):
@@ -1185,11 +1371,38 @@ def keeps_balance(h, E, P, x, u, p, data, work):
 
 @kernel
 def load_elements(x, u, p, data, work):
-    """Capacities of the elements at a state."""
+    """Bounds of the elements at a state."""
     kinematics(1, tilt(x, data), p, data, work)
     control(FREE, 0.0, x, u, data, work)
     torques(x, u, data, work)
     hold(x, u, p, data, work)
+
+
+@kernel
+def reload_meshes(end, tau, x, p, data, work):
+    """Bounds of losses by what their contacts carry at the state `end`, with torques of the elements at ``work[tau:]``.
+
+    Expects W_TAU without elements.
+    """
+    n_J = int(data[D.N_J])
+    n_1 = int(data[D.N_1])
+    n_E = int(data[D.N_E])
+    for a in range(int(data[D.N_LOSS])):
+        k = loaded(a, data)
+        F = 0.0
+        if data[D.FULL] != 0.0:
+            play = play_of(k, data)
+            F = end[n_J + k] if play < 0 else work[tau + play]
+        else:
+            force = int(data[D.W_BY_TORQUE]) + a * (n_J + n_1)
+            for i in range(n_J):
+                F += work[force + i] * work[int(data[D.W_TAU]) + i]
+            for i in range(n_1):
+                F += work[force + n_J + i] * end[i]
+            for e in range(n_E):
+                F += work[int(data[D.W_BY_ELEMENT]) + a * n_E + e] * work[tau + e]
+        work[int(data[D.W_LOAD]) + k] = F
+    load_meshes(x, p, data, work)
 
 
 @kernel
@@ -1211,11 +1424,14 @@ def stick_or_slip(h, x, u, p, data, work):
     scratch = int(data[D.W_BOX_SCRATCH])
     linearise(OPEN, 0.0, x, u, p, data, f, jac, work)
     rosenbrock_matrix(n, 2.0 * h, jac, work, matrix, pivot)
+    work[int(data[D.W_KEY])] = 0.0
     for i in range(n):
         work[change + i] = f[i]
     lu_solve(n, work, matrix, pivot, change)
     for e in range(m):
-        element_response(e, p, data, work, Z + e * n)
+        clear(Z + e * n, n, work)
+        for i in range(int(data[D.N_J]) if data[D.FULL] != 0.0 else int(data[D.N_1])):
+            work[Z + e * n + i] = work[response_of(e, data) + i]
         lu_solve(n, work, matrix, pivot, Z + e * n)
         for c in range(m):
             work[A + c * m + e] = across(c, work[Z + e * n : Z + e * n + n], data, work)
@@ -1233,15 +1449,14 @@ def stick_or_slip(h, x, u, p, data, work):
             S = play_row(e, one, h, x, p, data, work)
         else:
             S = 1.0 / (h * p[at + 1] + p[at + 2])
-            C = work[int(data[D.W_CAPACITY]) + e]
             work[q + e] = free + S * p[at + 1] * x[int(data[D.X_PHI]) + e]
-            work[q + m + e] = data[row + Element.LOW] * C
-            work[q + 2 * m + e] = data[row + Element.HIGH] * C
+            work[q + m + e] = bound(e, -1.0, data, work)
+            work[q + 2 * m + e] = bound(e, 1.0, data, work)
             work[side + e] = piece(e, x, p, data, work)
         work[A + e * m + e] += S
     found = False
-    for _ in range(SIDES):
-        if not found:
+    for turn in range(LOADINGS):
+        if not found and (turn < SIDES or data[D.N_LOSS] > 0.0):
             found = boxed(m, work, A, q, q + m, q + 2 * m, tau, side, scratch, scratch + m * m + m)
             for e in range(m - int(data[D.N_PLAY]), m):
                 other = -1.0 if work[q + m + e] == 0.0 else 1.0
@@ -1251,10 +1466,22 @@ def stick_or_slip(h, x, u, p, data, work):
                 if play_load(e, other, travel(e, x, p, data) + h * v, h, x, p, data) > 0.0:
                     play_row(e, other, h, x, p, data, work)
                     found = False
+            for i in range(int(data[D.X_PHI])):
+                work[a + i] = x[i] + work[change + i]
+                for e in range(m):
+                    work[a + i] -= work[Z + e * n + i] * work[tau + e]
+            if data[D.N_LOSS] > 0.0 and turn + 1 < LOADINGS:
+                reload_meshes(work[a : a + n], tau, x, p, data, work)
+                share = 1.0 if turn < SIDES else 0.5  # where the loss of a mesh relieves it much, bounds go to and fro
+                for e in range(friction_elements(data), m - int(data[D.N_PLAY])):
+                    for i in range(2):
+                        bounds = q + (2 - i) * m + e
+                        by = bound(e, 1.0 - 2.0 * i, data, work) - work[bounds]
+                        if abs(by) > SAME * abs(work[bounds]):
+                            work[bounds] += share * by
+                            found = False
     for i in range(int(data[D.X_PHI])):
-        x[i] += work[change + i]
-        for e in range(m):
-            x[i] -= work[Z + e * n + i] * work[tau + e]
+        x[i] = work[a + i]
     for e in range(m):
         dw = across(e, x, data, work)
         done = 0.5 * h * work[tau + e] * (work[q + 5 * m + e] + dw)
@@ -1305,21 +1532,21 @@ def book_play(e, h, x, p, data, work):
 
 @kernel
 def smooth(h, x, u, p, data, work):
-    """One step of the unit's method in place; whether all elements end on their pieces. If not, `x` is as it was."""
+    """One step of the unit's method in place; whether all elements end on their pieces. If not, `x` is as it was.
+
+    Bounds and torques are those of `x` behind it.
+    """
     n = int(data[D.N_X])
     m = int(data[D.N_E])
     start = int(data[D.W_STEP])
     pieces = int(data[D.W_BOX_Q]) + 5 * m
     for i in range(n):
         work[start + i] = x[i]
-    load_elements(x, u, p, data, work)
-    for e in range(m):
-        work[pieces + e] = piece(e, x, p, data, work)
     advance(FREE, 0.0, h, x, u, p, data, work)
     load_elements(x, u, p, data, work)
     same = True
     for e in range(m):
-        if piece(e, x, p, data, work) != work[pieces + e]:
+        if side_at(e, data, work) != work[pieces + e]:
             same = False
     for i in range(n):
         if not abs(x[i]) < HUGE:
@@ -1331,8 +1558,8 @@ def smooth(h, x, u, p, data, work):
             if is_play(e, data):
                 book_play(e, h, x, p, data, work)
             elif e < friction_elements(data) and work[pieces + e] != 0.0:
-                done = 0.5 * h * carried(e, x, p, data, work)
-                done *= across(e, before, data, work) + across(e, x, data, work)
+                done = 0.5 * h * work[int(data[D.W_FACE]) + 3 * e + 1]
+                done *= across(e, before, data, work) + work[int(data[D.W_FACE]) + 3 * e]
                 x[heat] = before[heat]
                 book_heat(e, done + element_energy(e, before, p, data), x, p, data)
             elif not x[heat] > before[heat]:
@@ -1378,7 +1605,7 @@ def next_stick(h, x, u, p, data, work):
     share = 1.0
     for e in range(friction_elements(data)):
         side = piece(e, x, p, data, work)
-        if side != 0.0 and work[int(data[D.W_CAPACITY]) + e] > 0.0:
+        if side != 0.0 and bound(e, -1.0, data, work) < bound(e, 1.0, data, work):
             above = side * (stuck_torque(e, x, p, data, work) - carried(e, x, p, data, work))
             falls = -side * stuck_torque(e, f, p, data, work)
             if above < share * h * falls:
@@ -1418,6 +1645,7 @@ def step_of_elements(h, x, u, p, data, work):
             found = around_touches(h, x, u, p, data, work)
         else:
             found = around_sticks(h, x, u, p, data, work)
+        load_elements(x, u, p, data, work)
         if not found:
             limited = 1
     for e in range(int(data[D.N_E])):
@@ -1537,7 +1765,8 @@ def step(t, h, x, u, p, data, y, work):
             coarse = 1
         saturated = limited if data[D.N_E] == 0.0 or limited == 1 else saturated
     y_new = work[at + n : at + n + n_y]
-    write_outputs(HELD if limited == 1 else FREE, work[int(data[D.W_CONTROL]) + RATE], x, u, p, data, y_new, work)
+    mode = HELD if limited == 1 else FREE
+    write_outputs(data[D.N_E], mode, work[int(data[D.W_CONTROL]) + RATE], x, u, p, data, y_new, work)
     if coarse == 1:
         y_new[int(data[D.Y_LIMITED]) + 1] = 1.0
     status = leave(True, n, x, saved, n_y, y_new, y)

@@ -134,11 +134,25 @@ class D(Places):
     W_V = "scratch, n_J", lambda d: d.N_J
     W_C = "scratch, n_J", lambda d: d.N_J
     W_Z = "change of the state by each element's torque, n_E x n_x, at least one", lambda d: (d.N_E + 1) * d.N_X
-    W_CAPACITY = "capacities of the elements", lambda d: d.N_E
-    W_LOAD = "contact forces that load them; rates; a change of the state", lambda d: d.N_K + 2 * d.N_X
+    W_RESPONSE = "accelerations of the speeds by 1 N.m of each element, n_E x n_J", lambda d: d.N_E * d.N_J
+    W_BOUND = "largest torque of each element, then the least", lambda d: 2 * d.N_E
+    W_FACE = "dw, torque and side of each element where `hold` was last", lambda d: 3 * d.N_E
+    W_LOAD = "contact forces that load losses", lambda d: d.N_K
+    W_MESH = "c of each loss that drives, then of each that is driven", lambda d: 2 * d.N_LOSS
+    W_BY_TORQUE = (
+        "rigid model's forces in lossy meshes by torques on the gears, then by x1",
+        lambda d: d.N_LOSS * (d.N_J + d.N_1),
+    )
+    W_BY_ELEMENT = "G: these forces by the torques of all elements", lambda d: d.N_LOSS * d.N_E
     W_LOSS = (
-        "G; 1 - c G; its pivots; c; forces without losses; losses: n_loss each",
-        lambda d: 2 * d.N_LOSS * d.N_LOSS + 4 * d.N_LOSS,
+        "1 - c G; its pivots; c of these; c; forces without losses; losses; torques of stuck teeth: n_loss each",
+        lambda d: d.N_LOSS * d.N_LOSS + 6 * d.N_LOSS,
+    )
+    W_TWIST = "1/(2/h - d phi'/d phi) of each element, negative where no other state follows from phi", lambda d: d.N_E
+    W_HEATING = "change of the heat's rate by that of phi', of phi and of dw: n_E each", lambda d: 3 * d.N_E
+    W_KEY = (
+        "h, pieces of elements and slopes of losses of which the matrix in W_STEP is",
+        lambda d: 1 + d.N_E + 2 * d.N_LOSS,
     )
     W_BOX = "matrix of `rtcvt.boxed`, n_E x n_E", lambda d: d.N_E * d.N_E
     W_BOX_Q = "its right-hand side; bounds; torques; sides; pieces; free speeds, n_E each", lambda d: 7 * d.N_E

@@ -64,8 +64,10 @@ def radii_at(unit: GearSystem, values: Mapping[str, float] | None = None) -> NDA
     return R
 
 
-def efficiencies(unit: GearSystem, default: float = 1.0) -> dict[str, float]:
+def efficiencies(unit: GearSystem) -> dict[str, float]:
     """Efficiency of each contact, seen from its carrier; from the geometry where it gives friction and module.
+
+    Of contacts that do not say theirs it is that of the shift table, or 1.
 
     Raises
     ------
@@ -73,6 +75,7 @@ def efficiencies(unit: GearSystem, default: float = 1.0) -> dict[str, float]:
         There are too few teeth.
     """
     R, gears, found = radii_at(unit), list(unit.gears), {}
+    default = (unit.shift and unit.shift.efficiency) or 1.0
     for k, (name, contact) in enumerate(unit.contacts.items()):
         found[name] = default if contact.efficiency is None else contact.efficiency
         if contact.module is not None:

@@ -59,12 +59,6 @@ def shift_table(unit: GearSystem, R: Matrix) -> list[ShiftGear]:
     return [_gear(unit, R / np.abs(R).max(initial=1e-300), name) for name in unit.shift.gears] if unit.shift else []
 
 
-def lossy(unit: GearSystem) -> bool:
-    """Whether contacts have losses."""
-    own = unit.shift is not None and unit.shift.efficiency is not None
-    return own or any(contact.lossy for contact in unit.contacts.values())
-
-
 def _gear(unit: GearSystem, R: Matrix, name: str) -> ShiftGear:
     shift, gears = unit.shift, list(unit.gears)
     assert shift is not None
@@ -95,8 +89,8 @@ def _gear(unit: GearSystem, R: Matrix, name: str) -> ShiftGear:
         1.0 / float(omega[out]),
         dict(zip(gears, np.where(free, np.nan, omega).tolist(), strict=True)),
         dict(zip(elements, (brakes * torques).tolist(), strict=True)),
-        None if not lossy(unit) else -float(drive * omega[out]),
-        None if not lossy(unit) else 1.0 / (float(coast * omega[out]) or np.nan),
+        None if not unit.lossy else -float(drive * omega[out]),
+        None if not unit.lossy else 1.0 / (float(coast * omega[out]) or np.nan),
     )
 
 
@@ -124,8 +118,7 @@ def _output_torque(
     unit: GearSystem, R: Matrix, closed: Matrix, e_in: Matrix, e_out: Matrix, omega: Matrix, torque: float
 ) -> float:
     """Torque into the box at the output with mesh losses, the input's being `torque`; nan if none is in balance."""
-    assert unit.shift is not None
-    eta = np.array(list(efficiencies(unit, unit.shift.efficiency or 1.0).values()))[:, None]
+    eta = np.array(list(efficiencies(unit).values()))[:, None]
     radii, rolling, shares = _meshes(unit, R, omega)
     lossy = R
     for _ in range(len(R) + 2):

@@ -17,7 +17,7 @@ from rtcvt.expression import Expression
 from rtcvt.integrators import RK4, ROSENBROCK
 from rtcvt.model import Coupling, Fidelity, Instance, Model
 from rtcvt.pog import kernels, layout
-from rtcvt.pog.elements import DELAY, TWIST
+from rtcvt.pog.elements import DELAY, RETURN, TWIST
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.friction import friction_signs
 from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op, PlayY
@@ -277,6 +277,7 @@ def _parameters(table: Table, data: Constants, unit: GearSystem) -> dict[str, in
         fields = {"name": name, "i": friction.between[0], "j": friction.between[1]}
         table.add("parameter", layout.FRICTION_B, friction.coefficient, fields)
     eta = efficiencies(unit)
+    J = sum(gear.inertia for gear in unit.gears.values()) or 1.0
     for name, (element, _) in _elements_of(unit, data).items():
         assert element.capacity is not None
         if name.startswith("play."):
@@ -284,15 +285,17 @@ def _parameters(table: Table, data: Constants, unit: GearSystem) -> dict[str, in
             table.add("parameter", layout.CONTACT_PLAY, play_width(unit, fields["name"]), fields)
             continue
         K = element.stiffness or element.capacity / TWIST
+        d = element.damping or K * DELAY
         own = {"name": name, "about": _element_text(name, element)}
         if name.startswith("mesh."):
             contact = name.removeprefix("mesh.")
             i, j = unit.contacts[contact].between
             table.add("parameter", layout.CONTACT_ETA, eta[contact], {"name": contact, "i": i, "j": j})
+            K, d = J * RETURN**2, 2.0 * J * RETURN
         else:
             table.add("parameter", layout.ELEMENT_C, element.capacity, own)
         table.add("parameter", layout.ELEMENT_K, K, own)
-        table.add("parameter", layout.ELEMENT_D, element.damping or K * DELAY, own)
+        table.add("parameter", layout.ELEMENT_D, d, own)
     start: dict[str, int] = {}
     for name, port in unit.ports.items():
         if port.spring is not None:

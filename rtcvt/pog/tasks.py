@@ -12,7 +12,7 @@ from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Checked, Progress, Shown, cell
 from rtcvt.pog.diagram import unit_diagram
-from rtcvt.pog.shift import ShiftGear, lossy, shift_table
+from rtcvt.pog.shift import ShiftGear, shift_table
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem
 from rtcvt.quantity import to_si
@@ -80,7 +80,7 @@ def _show_shift(unit: GearSystem, rows: list[ShiftGear], data: dict[str, Any], l
     ]
     elements = [*unit.clutches, *unit.brakes]
     lines.append(f"\n[bold]Gears[/]  {unit.shift.input} to {unit.shift.output}; torques for 1 N.m at the input")
-    losses = ("efficiency", "coasting") if lossy(unit) else ()
+    losses = ("efficiency", "coasting") if unit.lossy else ()
     table = Table("gear", "ratio", "step", *losses, *elements, box=None)
     for r, step in zip(rows, steps, strict=True):
         lost = [_share(v) for v in (r.efficiency, r.coast)] if losses else []

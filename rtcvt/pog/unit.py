@@ -26,7 +26,7 @@ Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
 Torque = Annotated[float, quantity_in("N.m", above=0.0)]
 Friction = Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
 _MOST_ELEMENTS = 30  # whose pieces make one number
-_LOSS = 1.0  # [N.m] that the loss of a mesh is as stiff as
+_LOSS = 1.0  # [N.m], in place of a capacity: what a mesh takes goes with its force
 
 Coordinate = str | float  # an expression of the unit's names, a quantity in m, or a number in m
 
@@ -275,7 +275,7 @@ class Shift(Record):
     input: str  # port that drives
     output: str  # port that is driven
     gears: dict[str, tuple[str, ...]] = Field(min_length=1, max_length=100)  # the elements that hold, by gear
-    efficiency: Annotated[float, Field(gt=0.0, le=1.0)] | None = None  # of contacts that do not say theirs
+    efficiency: Annotated[float, Field(ge=0.01, le=1.0)] | None = None  # of contacts that do not say theirs
 
 
 class GearSystem(Unit):
@@ -292,7 +292,7 @@ class GearSystem(Unit):
     rigid: Rigid  # what the rigid model keeps
     ports: dict[Name, Port] = Field(min_length=1)  # flanges of the unit, by name
     controller: Controller = Controller()  # what moves the variable
-    shift: Shift | None = None  # table of the box's gears; no part of the models
+    shift: Shift | None = None  # table of the box's gears; its efficiency is part of the models
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
 
@@ -314,13 +314,18 @@ class GearSystem(Unit):
             if gear.dry_friction is not None:
                 every[f"bearing.{name}"] = (Element(capacity=gear.dry_friction, held=True), (name, gear.carrier))
         found = {name: (element, pair) for name, (element, pair) in every.items() if element.capacity is not None}
-        for name, contact in self.contacts.items():
-            if contact.lossy:  # at its second gear, against the carrier of both
-                carried_by = self.gears[contact.between[0]].carrier or self.gears[contact.between[1]].carrier
-                loss = Element(capacity=_LOSS, held=True)
-                found[f"mesh.{name}"] = (loss, (contact.between[1], carried_by))
+        for name in self.lossy:  # at its second gear, against the carrier of both
+            one, two = self.contacts[name].between
+            loss = Element(capacity=_LOSS, held=True)
+            found[f"mesh.{name}"] = (loss, (two, self.gears[one].carrier or self.gears[two].carrier))
         plays = {f"play.{name}": c.between for name, c in self.contacts.items() if c.play is not None}
         return found | {name: (Element(capacity=1.0, held=True), pair) for name, pair in plays.items()}
+
+    @property
+    def lossy(self) -> list[str]:
+        """Contacts that lose: those that say what, and all others if the shift table does."""
+        every = self.shift is not None and self.shift.efficiency is not None
+        return [name for name, contact in self.contacts.items() if every or contact.lossy]
 
     @property
     def own_values(self) -> dict[str, float]:
@@ -462,8 +467,9 @@ def _check_elements(unit: GearSystem) -> None:
         key = f"gears.{name}.dry_friction"
         if gear_.dry_friction is not None and gear_.carrier is not None:
             require(axis_sign(unit, name, gear_.carrier) != 0, key, gear_.dry_friction, "an axis along its carrier's")
-    for name, contact in unit.contacts.items():
-        if contact.lossy and any(unit.gears[g].carrier for g in contact.between):
+    for name in unit.lossy:
+        contact = unit.contacts[name]
+        if any(unit.gears[g].carrier for g in contact.between):
             key, pair = f"contacts.{name}", contact.between
             require(carrier_of(unit, contact) is not None, key, list(pair), "one carrier along both axes, for a loss")
     elements = unit.elements

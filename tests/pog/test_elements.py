@@ -110,7 +110,7 @@ def schedule(t):
 @pytest.mark.parametrize(("fidelity", "speeds", "heats"), [("rigid", 1e-7, 1e-4), ("full", 3e-3, 1e-3)])
 def test_shift_of_a_lepelletier_box_against_an_independent_solution(fidelity, speeds, heats):
     """At 1 ms. The elastic box is another machine: its teeth and shafts wind up."""
-    ideal, box = Ideal(), started(load_unit("automatic_6"), fidelity, {"gear.out.J": J[-1]}, {"clutch.A.u": 1.0})
+    ideal, box = Ideal(), started(ideal_box(), fidelity, {"gear.out.J": J[-1]}, {"clutch.A.u": 1.0})
     got, want = [], []
     for k in range(100):
         tau, c, d = schedule(k * 0.01)
@@ -141,7 +141,7 @@ def run(instance, steps, inputs, status=0):
 
 def planetary(clutch='K = ["s", "r"]', brake='B = "r"'):
     """The shipped set without viscous friction, with elements."""
-    text = re.sub(r"friction = [0-9e.-]+, ", "", read_unit_file("planetary").text)
+    text = re.sub(r"friction = [0-9e.-]+, ", "", without_losses("planetary"))
     text = text.replace('K = ["s", "r"]', clutch).replace('B = "r"', brake)
     return read_gear_system(parse_unit_file(text, "set.toml"))
 
@@ -149,6 +149,17 @@ def planetary(clutch='K = ["s", "r"]', brake='B = "r"'):
 def lossy(unit):
     text = unit.text.replace("damping = 5e3 }", "damping = 5e3, efficiency = 0.97 }")
     return read_gear_system(parse_unit_file(text, "set.toml"))
+
+
+def ideal_box():
+    """The shipped box without losses of its teeth."""
+    return read_gear_system(parse_unit_file(without_losses("automatic_6"), "box.toml"))
+
+
+def without_losses(unit):
+    text, count = re.subn(r"\nefficiency = .*", "", read_unit_file(unit).text)
+    assert count == 1
+    return text
 
 
 @cache
@@ -352,3 +363,139 @@ def test_friction_of_a_mesh_follows_load_and_speed(fidelity):
         if fidelity == "rigid" and 1.0 < v < 50.0:
             assert exact[0, 0] == pytest.approx(found[0, 0], rel=1e-4)
             assert exact[0, 0] > 0.0
+
+
+CHAIN = """
+name = "chain"
+kind = "gear_system"
+[gears]
+a = { inertia = 1e-3, axis = { through = [0, 0], direction = [1, 0] } }
+b = { inertia = 5e-3, stepped = true, axis = { through = [0, 0.1], direction = [-1, 0] } }
+c = { inertia = 2e-2, stepped = true, axis = { through = [0, 0.25], direction = [1, 0] } }
+d = { inertia = 5e-2, axis = { through = [0, 0.45], direction = [-1, 0] } }
+[contacts]
+ab = { between = ["a", "b"], point = [0, 0.03], stiffness = 5e7, damping = 2e3, efficiency = %g }
+bc = { between = ["b", "c"], point = [0, 0.15], stiffness = 5e7, damping = 2e3, efficiency = %g }
+cd = { between = ["c", "d"], point = [0, 0.31], stiffness = 5e7, damping = 2e3, efficiency = %g }
+[rigid]
+independent = ["a"]
+[ports]
+input = "a"
+output = "d"
+"""
+RADII = (0.03, 0.07), (0.05, 0.10), (0.06, 0.14)  # of the gears of each mesh
+INERTIA = np.array([1e-3, 5e-3, 2e-2, 5e-2])
+SPEED = np.cumprod([1.0, *(r / s for r, s in RADII)])  # of each gear over that of the first
+ETAS = ((0.9, 0.8, 0.7), (0.5, 0.6, 0.95), (0.3, 0.9, 0.9))
+
+
+def chain(etas):
+    return read_gear_system(parse_unit_file(CHAIN % etas, "chain.toml"))
+
+
+@pytest.mark.parametrize(("fidelity", "how"), [("rigid", "ramp"), ("rigid", "jump"), ("full", "ramp")])
+@pytest.mark.parametrize("etas", ETAS)
+def test_a_chain_of_meshes_holds_its_load(etas, fidelity, how):
+    """From eta to 1/eta of the torque that drives, to 1e-6, of either sign: there it stays at rest, for good."""
+    eta, ratio = np.prod(etas), 1.0 / SPEED[-1]
+    for sign, (limit, moves), margin in product((1.0, -1.0), ((eta, 1.0), (1.0 / eta, -1.0)), (-1e-6, 1e-6)):
+        box, speeds = started(chain(etas), fidelity), []
+        end = limit * (1.0 + margin)
+        for k in range(1500):
+            share = min(1.0, (k + 1) / 200) if how == "ramp" else 1.0
+            rise = 0.5 - 0.5 * np.cos(np.pi * np.clip((k - 400) / 400, 0.0, 1.0))
+            load = 1.0 + (end - 1.0) * rise if how == "ramp" else end
+            run(box, 1, {"input.tau": 3.0 * sign * share, "output.tau": -3.0 * sign * ratio * load * share})
+            speeds.append(box.get("gear.a.w"))
+        if (margin > 0.0) == (limit < 1.0):
+            assert np.abs(speeds[-300:]).max() < 1e-12
+        else:
+            assert sign * moves * speeds[-1] > 1e-5
+
+
+def coulomb(etas, torques, v):
+    """Acceleration of gear a of the chain with the set-valued law: the one consistent choice of all directions."""
+    signs = np.array(list(product((1.0, -1.0), repeat=3)))  # of the forces, from gear k to k + 1
+    for way in (np.sign(v),) if v else (1.0, -1.0):
+        A = np.zeros((8, 4, 4))
+        A[:, :, 3] = INERTIA * SPEED
+        for k, ((r, s), eta) in enumerate(zip(RADII, etas, strict=True)):  # of power that goes on eta arrives
+            A[:, k, k] = r
+            A[:, k + 1, k] = -s * np.where(signs[:, k] * way > 0.0, eta, 1.0 / eta)
+        x = np.linalg.solve(A, np.broadcast_to(np.array(torques)[:, None], (8, 4, 1)))[:, :, 0]
+        consistent = (x[:, :3] * signs >= 0.0).all(axis=1) & (way * x[:, 3] > 0.0 if v == 0.0 else True)
+        if consistent.any():
+            return x[consistent.argmax(), 3]
+    return 0.0
+
+
+@pytest.mark.parametrize(("fidelity", "allowed"), [("rigid", 3e-3), ("full", 5e-3)])
+@pytest.mark.parametrize("etas", ETAS[:2])
+def test_a_chain_of_meshes_against_the_set_valued_law(etas, fidelity, allowed):
+    """Both sides drive in turn, loads go up and down, and it reverses: speed, rest and lost energy."""
+    box, v, work = started(chain(etas), fidelity), 0.0, 0.0
+    got, want = [], []
+    for k in range(2000):
+        t, heats = 1e-3 * k, [box.get(f"mesh.{m}.Q") for m in ("ab", "bc", "cd")]
+        T_a, T_d = 3.0 * np.sin(1.7 * t), -3.0 / SPEED[-1] * np.sin(1.7 * t + 0.3) * (1.0 + 0.9 * np.sin(5.0 * t))
+        torques, left, before = (T_a, 0.0, 0.0, T_d), 1e-3, box.get("gear.a.w")
+        for _ in range(3):
+            a = coulomb(etas, torques, v)
+            stop = -v / a if a * v < 0.0 else np.inf
+            v, left = (v + a * left, 0.0) if stop >= left else (0.0, left - stop)
+        out = box.get("gear.d.w")
+        run(box, 1, {"input.tau": T_a, "output.tau": T_d})
+        work += 0.5e-3 * (T_a * (before + box.get("gear.a.w")) + T_d * (out + box.get("gear.d.w")))
+        assert all(box.get(f"mesh.{m}.Q") >= Q for m, Q in zip(("ab", "bc", "cd"), heats, strict=True))
+        for m in ("ab", "bc", "cd"):  # it never drives
+            assert box.get(f"mesh.{m}.tau") * box.get(f"mesh.{m}.w_slip") >= 0.0
+        got.append(box.get("gear.a.w"))
+        want.append(v)
+    heat = sum(box.get(f"mesh.{m}.Q") for m in ("ab", "bc", "cd"))
+    rest = np.abs(got)[np.array(want) == 0.0]
+    assert len(rest) > 20
+    assert np.median(rest) < (1e-7 if fidelity == "rigid" else 1e-3)  # while loads change, teeth and shafts give way
+    assert np.abs(np.array(got) - want).max() < allowed * np.abs(want).max()
+    assert work - box.get("storage.E") == pytest.approx(heat, rel=1e-6 if fidelity == "rigid" else 2e-4)  # dampers
+
+
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+def test_steps_depend_on_the_state_alone(fidelity):
+    """Matrices that were kept from the step before are those that are made anew: same bits from a fresh instance."""
+    box, other = started(chain(ETAS[0]), fidelity), started(chain(ETAS[0]), fidelity)
+    for k in range(300):
+        inputs = {"input.tau": 3.0 * np.sin(0.05 * k), "output.tau": 30.0 * np.cos(0.03 * k)}
+        if k % 7 == 0:
+            other.x[:] = box.x
+            other.tune("gear.a.b", 0.0)
+        for one in (box, other):
+            run(one, 1, inputs)
+        assert np.array_equal(box.x, other.x)
+
+
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+def test_order_with_losses(fidelity):
+    """Third order in the speeds while no mesh changes its direction, as without losses."""
+    ends = []
+    for n in (50, 100, 200, 1600):
+        box = started(chain(ETAS[0]), fidelity, {"gear.a.w_start": 100.0, "gear.d.b": 5.0}, {"input.tau": 30.0})
+        for _ in range(n):
+            box.step(2e-3 / n)
+        ends.append(box.x[:1].copy())
+    errors = [abs(end - ends[-1]).max() for end in ends[:-1]]
+    assert errors[0] / errors[1] > 6.0
+    assert errors[1] / errors[2] > 6.0
+
+
+def test_a_mesh_takes_no_more_than_its_loss():
+    """Through shifts, where forces in meshes that carry little change their sign."""
+    unit, rng = load_unit("automatic_6"), np.random.default_rng(5)
+    box, R = started(unit, "rigid", {"gear.out.J": 2.0}), radii_at(unit)
+    names = ["clutch.A.u", "clutch.B.u", "clutch.E.u", "brake.C.u", "brake.D.u", "input.tau", "output.tau"]
+    for k in range(3000):
+        if k % 50 == 0:
+            values = [*rng.integers(0, 2, 5) * rng.random(5), *rng.normal(0.0, [150.0, 600.0])]
+        run(box, 1, dict(zip(names, values, strict=True)))
+        for i, (name, contact) in enumerate(unit.contacts.items()):
+            most = abs(R[i, list(unit.gears).index(contact.between[1])] * box.get(f"contact.{name}.F")) * (1 / 0.99 - 1)
+            assert abs(box.get(f"mesh.{name}.tau")) <= most * (1.0 + 1e-6) + 1e-9

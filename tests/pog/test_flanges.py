@@ -87,6 +87,9 @@ def test_power_balance_to_round_off(name, choice, fidelity):
         x1 = instance.x[: len(unit.rigid.independent)]
         dQ1 = m.dQ1 * (rates[f"control.{unit.moving}"] if unit.moving else 0.0)
         terms = list(J * omega * (m.Q1 @ instance.derivative()[: len(x1)] + dQ1 @ x1))
+    for name in unit.elements:
+        phi = state(instance, f"{name}.phi")
+        terms += [instance.get(f"{name}.K") * phi * rates[f"{name}.phi"], rates[f"{name}.Q"]]
     for port, data in unit.ports.items():
         if data.coupled:
             c, d = instance.get(f"{port}.c"), instance.get(f"{port}.d")

@@ -7,6 +7,7 @@ github.com/decs31/MectricHelp. The hybrid's tooth numbers: priuschat.com, post 1
 """
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -286,3 +287,37 @@ def test_the_table_of_a_shipped_unit_is_shown():
     assert direct["step"] == pytest.approx(3.6)
     assert direct["efficiency"] == pytest.approx(1.0)
     assert low["efficiency"] == pytest.approx((1 + 2.6 * 0.99**2) / 3.6)
+
+
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+@pytest.mark.parametrize(("unit", "torque"), [("automatic_6", 150.0), ("automatic_6", -100.0), ("planetary", 50.0)])
+def test_what_is_shown_is_what_is_simulated(unit, torque, fidelity):
+    """Each gear with the shown torque at the output keeps its speed, and its meshes take what is missing."""
+    shipped = load_unit(unit)
+    text = re.sub(r"friction = [0-9e.-]+, ", "", shipped.text).replace('K = ["s", "r"]', 'K = { between = ["s", "r"], '
+        'capacity = 1e3 }').replace('B = "r"', 'B = { gear = "r", capacity = 1e3 }')  # fmt: skip
+    quiet = read_gear_system(parse_unit_file(text, "quiet.toml"))
+    given, driven = (quiet.ports[p].gear for p in (quiet.shift.input, quiet.shift.output))
+    for row in shift_table(quiet, radii_at(quiet)):
+        eta = row.efficiency if torque > 0.0 else 1.0 / row.coast
+        one = quiet.build(fidelity).instantiate()
+        for g in quiet.rigid.independent:
+            one.set(f"gear.{g}.w_start", 200.0 * (row.speeds[g] if np.isfinite(row.speeds[g]) else 0.0))
+        one.set(f"gear.{driven}.J", 100.0)
+        one.initialise()
+        for e in row.elements:
+            name = f"{'brake' if e in quiet.brakes else 'clutch'}.{e}.u"
+            if name in {v.name for v in one.model.variables}:
+                one.set(name, 1.0)
+        one.set(f"{quiet.shift.input}.tau", torque)
+        one.set(f"{quiet.shift.output}.tau", -torque * row.ratio * eta)
+        for _ in range(100):
+            assert one.step(1e-3) == 0
+        heat, w = sum(one.get(f"mesh.{c}.Q") for c in quiet.contacts), one.get(f"gear.{driven}.w")
+        for _ in range(100):
+            one.step(1e-3)
+        through = 0.1 * torque * one.get(f"gear.{given}.w")
+        lost = sum(one.get(f"mesh.{c}.Q") for c in quiet.contacts) - heat
+        assert lost == pytest.approx(through * (1.0 - eta), abs=1e-4 * abs(through)), row.name
+        change = 100.0 * (one.get(f"gear.{driven}.w") - w) / 0.1
+        assert change == pytest.approx(0.0, abs=1e-4 * abs(torque * row.ratio)), row.name

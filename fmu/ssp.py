@@ -7,7 +7,8 @@ dimension. SSP 2.0 knows no terminals: a flange is connected by its speed and it
 differently, or not at all, is avoided:
 
 - Only components have connectors: all their outputs, and the inputs that are connected.
-- The parameters are the start values of the units as well as a parameter set in the description.
+- The parameters are the start values of the units as well as a parameter set in the description. In SSP 1.0 an
+  enumeration is its item's number there: ecos and libcosim refuse ``ssv:Enumeration``, OMSimulator skips it.
 - Connections carry no factors. Signs are right as they are, see `rtcvt.vehicle`.
 - SSP has no place for the step size. It stands in the annotation of the Open Simulation Platform, which its
   importer reads, and in the description, with the step up to which flanges are stable where inputs are held.
@@ -196,9 +197,10 @@ def _type(parent: Element, prefix: str, v: Variable, ssp: int, value: float | No
     if v.boolean:
         attributes = {} if value is None else {"value": "true" if value else "false"}
         SubElement(parent, _name(f"{prefix}:Boolean"), attributes)
-    elif v.choices:
-        attributes = {"name": v.name} if value is None else {"value": v.choices[int(value)]}
-        SubElement(parent, _name(f"{prefix}:Enumeration"), attributes)
+    elif v.choices and value is not None:
+        known = {"Integer": repr(int(value))} if ssp == 1 else {"Enumeration": v.choices[int(value)]}
+        ((kind, given),) = known.items()
+        SubElement(parent, _name(f"{prefix}:{kind}"), value=given)
     else:
         attributes = {"unit": v.unit} if value is None else {"value": repr(float(value)), "unit": v.unit}
         SubElement(parent, _name(f"{prefix}:{'Real' if ssp == 1 else 'Float64'}"), attributes)

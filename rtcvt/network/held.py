@@ -51,6 +51,8 @@ class Parts:
 def parts_of(system: Unit) -> Parts:
     """The parts of a system and pairs of connections in place of its nodes.
 
+    A signal that is the speed of a flange which now takes this speed begins where the speed comes from.
+
     Raises
     ------
     InputError
@@ -60,23 +62,31 @@ def parts_of(system: Unit) -> Parts:
         raise InputError(system.source, "kind", system.kind, "system; one unit becomes an FMU: rtcvt export")
     graph = components_of(system)
     if system.shafts:
-        name = next(iter(system.shafts))
-        raise InputError(system.source, f"shafts.{name}", None, "no shaft where parts are exported one by one")
-    models, connections = dict(graph.models), []
+        raise _no_pair(system, f"shafts.{next(iter(system.shafts))}", None, "no shaft between parts that are units")
+    models = dict(graph.models)
+    links = [((s.start, s.output.name), (s.end, s.input.name)) for s in graph.signals]
+    speeds: dict[tuple[str, str], tuple[str, str]] = {}  # what gives the speed that a flange takes
     for node, grounded in zip(graph.nodes, graph.grounded, strict=True):
         named = " - ".join([*(f.path for f in node), *(["ground"] if grounded else [])])
         loads = [f for f in node if f.sign < 0.0]
         if grounded or len(node) != 2 or not loads:
-            allowed = "pairs of flanges, one of them with a load, where parts are exported one by one"
-            raise InputError(system.source, "connect", named, allowed)
+            pair = "a pair of flanges: importers pass one output to one input and add no torques"
+            load = "a pair of which one flange has an input 'load', which takes the torque of the other"
+            raise _no_pair(system, "connect", named, pair if grounded or len(node) != 2 else load)
         a = loads[0]
         b = next(f for f in node if f is not a)
         if b.sign != 0.0:
             b = _with_speed(system, models, b, named)
-        connections += [Connection(a.component, a.output, b.component, b.input)]
-        connections += [Connection(b.component, b.output, a.component, a.input)]
-    signals = [Connection(s.start, s.output, s.end, s.input) for s in graph.signals]
-    return Parts(system, models, (*signals, *connections))
+        speeds[b.component, b.input.name] = a.component, a.output.name
+        links.append(((b.component, b.output.name), (a.component, a.input.name)))
+    links = [(speeds.get(start, start), end) for start, end in links] + [(start, end) for end, start in speeds.items()]
+    ports = {(name, v.name): v for name, model in models.items() for v in model.variables}
+    return Parts(system, models, tuple(Connection(a[0], ports[a], b[0], ports[b]) for a, b in links))
+
+
+def _no_pair(system: System, key: str, value: str | None, allowed: str) -> InputError:
+    """A system cannot be parts whose outputs are passed to inputs."""
+    return InputError(system.source, key, value, f"{allowed}; rtcvt export makes one FMU of the whole system")
 
 
 def _with_speed(system: System, models: dict[str, Model], flange: Flange, named: str) -> Flange:
@@ -85,8 +95,9 @@ def _with_speed(system: System, models: dict[str, Model], flange: Flange, named:
     taken = {f.name: "speed" for f in flanges_of(name, models[name]).values() if f.sign == 0.0}
     try:
         models[name] = component_model(system, name, {**taken, flange.name: "speed"})
-    except InputError as error:
-        raise InputError(system.source, "connect", named, f"a flange that can take a speed: {error}") from None
+    except InputError:
+        allowed = f"a flange that can take a speed; an inertia is behind {flange.path}, with no coupling between"
+        raise _no_pair(system, "connect", named, allowed) from None
     return flanges_of(name, models[name])[flange.name]
 
 

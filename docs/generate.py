@@ -1,25 +1,18 @@
 """Pages of the site that are made from the sources: reference of the unit files, commands, modules, notebooks, gallery.
 
-Keys of the unit files come from their pydantic records: a key's meaning is the comment behind it in the source, its
-unit and bounds are those of its validator. Nothing is run but the reading of the shipped units.
+Keys of the unit files are those of `rtcvt.reference`. Nothing is run but the reading of the shipped units.
 """
 
-import ast
 import inspect
 import io
 import json
 import re
-import textwrap
-import tokenize
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator
-from pydantic_core import PydanticUndefined
+from pydantic import BaseModel
 
 try:  # what only the site needs
     from docutils.nodes import SkipNode
@@ -28,15 +21,9 @@ except ModuleNotFoundError:
     pass
 
 from rtcvt.kind import Kind, kinds
+from rtcvt.reference import keys, meaning, parameters_of, roots, rows, tables
 from rtcvt.unitfile import read_unit_file, shipped_units
 
-COMMON = {
-    "name": "of the unit, as in messages and files",
-    "kind": "of machine",
-    "description": "one line for people",
-    "scenario": "inputs over time that come with the unit",
-    "solver": "step of the exported unit",
-}
 PAGES = {  # of the API: title, modules
     "interface": ("Python interface", ("rtcvt.interface", "rtcvt.recording", "rtcvt.linear")),
     "models": (
@@ -129,136 +116,12 @@ def _write(path: Path, text: str) -> None:
 # --- unit files -------------------------------------------------------------------------------------------------------
 
 
-@cache
-def comments(record: type[BaseModel]) -> dict[str, str]:
-    """The comment behind each field of a record in its source."""
-    found: dict[str, str] = {}
-    for base in reversed(record.__mro__):
-        if not issubclass(base, BaseModel) or base is BaseModel:
-            continue
-        source = textwrap.dedent(inspect.getsource(base))
-        said = {
-            token.start[0]: token.string[1:].strip()
-            for token in tokenize.generate_tokens(io.StringIO(source).readline)
-            if token.type == tokenize.COMMENT and not token.string.startswith("# fmt")
-        }
-        tree = ast.parse(source).body[0]
-        assert isinstance(tree, ast.ClassDef)
-        for node in tree.body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.end_lineno:
-                lines = range(node.lineno, node.end_lineno + 1)
-                found[node.target.id] = "; ".join(said[k] for k in lines if k in said)
-    return found
-
-
-def meaning(record: type[BaseModel], key: str) -> str:
-    """What a key says; empty if the source says nothing."""
-    return comments(record).get(key) or COMMON.get(key, "")
-
-
-def keys(record: type[BaseModel]) -> Iterator[str]:
-    """Keys of a table that a file may have."""
-    return (name for name, field in record.model_fields.items() if not field.exclude)
-
-
-def roots() -> dict[str, tuple[Kind, type[BaseModel]]]:
-    """The record of each kind's unit files, by the names that files give to the kind."""
-    found: dict[str, tuple[Kind, type[BaseModel]]] = {}
-    for kind in kinds():
-        for name in kind.names:
-            for unit in shipped_units(name):
-                found[name] = (kind, type(kind.read(read_unit_file(unit))))
-                break
-    return found
-
-
-def parts(annotation: Any) -> Iterator[Any]:
-    """All that an annotation is made of."""
-    yield annotation
-    for argument in get_args(annotation):
-        yield from parts(argument)
-
-
-def tables(record: type[BaseModel], seen: list[type[BaseModel]] | None = None) -> list[type[BaseModel]]:
-    """A record and the records within it, each once."""
-    seen = [] if seen is None else seen
-    if record not in seen:
-        seen.append(record)
-        for name in keys(record):
-            for part in parts(record.model_fields[name].annotation):
-                if isinstance(part, type) and issubclass(part, BaseModel):
-                    tables(part, seen)
-    return seen
-
-
-def _quantity(metadata: Any) -> str:
-    """Unit and bound of a validator made by `unitfile.quantity_in`."""
-    for item in metadata:
-        if isinstance(item, BeforeValidator):
-            held = inspect.getclosurevars(item.func).nonlocals
-            bound = "".join(
-                f", {word} {held[key]:g}" for key, word in (("above", "above"), ("at_least", "at least"))
-                if held.get(key) is not None
-            )  # fmt: skip
-            unit = held.get("unit", "")
-            return (f"quantity in {unit}" if unit != "1" else "number") + bound
-    return ""
-
-
-def kind_of_value(annotation: Any, metadata: Any = ()) -> str:
-    """What may stand behind a key, in words."""
-    said, arguments = _quantity(metadata), get_args(annotation)
-    if said:
-        return said
-    origin = get_origin(annotation)
-    if origin is not None and hasattr(annotation, "__metadata__"):
-        return kind_of_value(arguments[0], annotation.__metadata__)
-    bounds = _bounds(metadata)
-    if origin is Literal:
-        return " or ".join(f"`{a!r}`".replace("'", '"') for a in arguments)
-    if origin in (Union, UnionType):
-        words = [kind_of_value(a) for a in arguments if a is not NoneType]
-        return " or ".join(dict.fromkeys(words)) + bounds
-    if origin is dict:
-        return f"tables by name: {kind_of_value(arguments[1])}"
-    if origin in (tuple, list):
-        if arguments[-1] is Ellipsis:
-            return f"list: {kind_of_value(arguments[0])}" + bounds
-        return f"list of {len(arguments)}: {kind_of_value(arguments[0])}"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return f"table [{annotation.__name__}](#{_anchor(annotation)})"
-    names = {float: "number", int: "whole number", bool: "true or false", str: "text", Any: "value"}
-    return names.get(annotation, str(getattr(annotation, "__name__", annotation))) + bounds
-
-
-def _bounds(metadata: Any) -> str:
-    words = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most", "pattern": "of the form"}
-    words |= {"min_length": "at least", "max_length": "at most"}
-    found = []
-    for item in metadata:
-        for part in (item, *getattr(item, "metadata", ())):
-            for key, word in words.items():
-                value = getattr(part, key, None)
-                if value is not None and key == "pattern":
-                    found.append("letters, digits and _")
-                elif value is not None:
-                    found.append(f"{word} {value:g}" + (" long" if "length" in key else ""))
-    return "".join(f", {f}" for f in dict.fromkeys(found))
-
-
 def _anchor(record: type[BaseModel]) -> str:
     return f"{record.__module__}-{record.__name__}".replace(".", "-").replace("_", "-").lower()
 
 
-def _default(field: Any) -> str:
-    if field.is_required():
-        return "**required**"
-    value = field.default
-    if value is None or value is PydanticUndefined or value in ((), {}, "") or isinstance(value, BaseModel):
-        return ""
-    if isinstance(value, float):
-        return f"{value:g}"
-    return f"`{value!r}`".replace("'", '"') if not isinstance(value, bool) else str(value).lower()
+def _linked(record: type[BaseModel]) -> str:
+    return f"[{record.__name__}](#{_anchor(record)})"
 
 
 def _cell(text: str) -> str:
@@ -282,7 +145,7 @@ def unit_files() -> str:
                 out.append(table_of(table, top=table is record))
             elif table is not record:
                 out.append(f"Also the table [{table.__name__}](#{_anchor(table)}).\n")
-        out += [parameters_of(name) for name in names.split('" or "')]
+        out += [parameters_page(name) for name in names.split('" or "')]
     lines = ["## Keys that no shipped unit uses\n", "They are absent from all, or at their default.\n"]
     lines += ["| table | key | meaning |", "|---|---|---|"]
     for table, key in unused():
@@ -333,34 +196,21 @@ def table_of(record: type[BaseModel], top: bool) -> str:
     about = re.sub(r"``?([^`]+)``?", r"`\1`", about)
     lines = [f"({_anchor(record)})=", f"### {record.__name__}{' (the file itself)' if top else ''}\n", f"{about}\n"]
     lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
-    for name in keys(record):
-        field = record.model_fields[name]
-        value = kind_of_value(field.annotation, field.metadata)
-        row = (f"`{field.alias or name}`", value, _default(field), meaning(record, name))
-        lines.append("| " + " | ".join(map(_cell, row)) + " |")
+    for key in rows(record, _linked):
+        lines.append("| " + " | ".join(map(_cell, (f"`{key.key}`", *key[1:]))) + " |")
     return "\n".join(lines) + "\n"
 
 
-def parameters_of(kind_name: str) -> str:
+def parameters_page(kind_name: str) -> str:
     """Parameters of the first shipped unit of a kind whose file gives them by name in one table."""
-
-    kind, record = roots()[kind_name]
-    annotation = record.model_fields["parameters"].annotation if "parameters" in record.model_fields else None
-    if (
-        kind.build is None
-        or annotation is None
-        or any(isinstance(p, type) and issubclass(p, BaseModel) for p in parts(annotation))
-    ):
-        return ""
-    unit = next(iter(shipped_units(kind_name)))
-    rows = kind.read(read_unit_file(unit)).build().select("parameter")
-    if not rows:
+    unit, found = parameters_of(kind_name)
+    if not found:
         return ""
     lines = [f'#### Parameters of `kind = "{kind_name}"`\n', f"Keys of `[parameters]`, with the values of `{unit}`.\n"]
     lines += ["| key | unit | here | meaning |", "|---|---|---|---|"]
-    for v in rows:
+    for key, v in found.items():
         start = "" if v.start is None else f"{float(v.start):g}"
-        lines.append("| " + " | ".join(map(_cell, (f"`{v.name}`", v.unit, start, v.description))) + " |")
+        lines.append("| " + " | ".join(map(_cell, (f"`{key}`", v.unit, start, v.description))) + " |")
     return "\n".join(lines) + "\n"
 
 

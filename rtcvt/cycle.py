@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rtcvt import quantity
 from rtcvt.errors import InputError
 from rtcvt.files import TIMES, misplaced, number, read_rows, read_text
-from rtcvt.unitfile import is_file
+from rtcvt.unitfile import ending, is_file
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def load_cycle(name: str | Path) -> DrivingCycle:
     shipped = shipped_cycles()
     path = shipped.get(str(name), Path(name))
     if not is_file(path):
-        allowed = f"a CSV file, or one of the shipped cycles: {', '.join(shipped)}"
+        allowed = f"a CSV file, or one of the shipped cycles: {', '.join(shipped)}{ending(path, '.csv')}"
         raise InputError("cycle", "", str(name), allowed)
     comments = [line.lstrip("# ") for line in read_text(path, True).splitlines() if line.startswith("#")]
     rows = read_rows(path)

@@ -32,6 +32,12 @@ class InputError(ValueError):
         super().__init__(f"{where}{found}: {allowed}")
 
 
+def too(what: str, more: Iterable[str]) -> str:
+    """Further keys with the same fault, as the end of a message: ``; missing too: a, b``."""
+    keys = list(dict.fromkeys(more))
+    return f"; {what} too: {', '.join(keys)}" if keys else ""
+
+
 SHORT, LONG = 15, 40  # names that a message lists beside a guess, and at all
 
 

@@ -153,7 +153,10 @@ def chosen_scenario(unit: Any, name: str | None) -> Scenario:
     """
     if name is None:
         if not unit.scenario:
-            raise InputError(unit.source, "scenario", None, "this unit has no scenario; give a file with --scenario")
+            inputs = near("", (v.name for v in unit.build().select("input")))
+            allowed = "this unit has none: write a table [[scenario]] with name, duration and inputs into its file, or "
+            allowed += f"a file with these keys for --scenario FILE.toml. Inputs{inputs or ': none'}"
+            raise InputError(unit.source, "scenario", None, allowed)
         first: Scenario = unit.scenario[0]
         return first
     return load_scenario(name) if name.endswith(".toml") else get_scenario(unit, name)

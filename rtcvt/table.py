@@ -14,7 +14,7 @@ of them; its place counts from that of the first row of its item. The constants 
 of sizes and places, behind which its tables stand.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import quantity
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, near, too
 from rtcvt.model import Causality, Variable
 
 
@@ -211,6 +211,28 @@ class Table:
         return np.array([v.start for v in self._rows["parameter"]], dtype=float)
 
 
+def require_keys(source: str, given: Collection[str], known: Mapping[str, Row]) -> None:
+    """Refuse a table ``[parameters]`` that lacks some of the known keys or has others; all are told together.
+
+    Raises
+    ------
+    InputError
+        A parameter is missing or unknown.
+    """
+    unknown = [key for key in given if key not in known]
+    missing = [key for key in known if key not in given]
+    if not (unknown or missing):
+        return
+    key = (unknown or missing)[0]
+    if unknown:
+        allowed = f"not one of its parameters{near(key, known)}"
+    else:
+        allowed = f"this key is required: {known[key].text} [{known[key].unit}]"
+    allowed += too("unknown", unknown[1:])
+    allowed += too("missing", (f"{k} [{known[k].unit}]" for k in missing if k != key))
+    raise InputError(source, f"parameters.{key}", None, allowed)
+
+
 def given_values(source: str, given: Mapping[str, float | str], rows: Iterable[Rows]) -> Iterator[tuple[Rows, float]]:
     """Rows and values [SI] of parameters that a unit file gives by the last part of their names, all of them.
 
@@ -220,13 +242,9 @@ def given_values(source: str, given: Mapping[str, float | str], rows: Iterable[R
         A parameter is missing, unknown, or out of range.
     """
     known = {place.row.name.partition(".")[2]: place for place in rows}
-    for key in given:
-        if key not in known:
-            raise InputError(source, f"parameters.{key}", None, f"one of {', '.join(known) or 'none'}")
+    require_keys(source, given, {key: place.row for key, place in known.items()})
     for key, place in known.items():
-        row, value = place.row, given.get(key)
-        if value is None:
-            raise InputError(source, f"parameters.{key}", None, f"this key is required: {row.text} [{row.unit}]")
+        row, value = place.row, given[key]
         try:
             number = quantity.of_machine(value, row.unit)
         except ValueError as error:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, near
+from rtcvt.errors import InputError, near, too
 from rtcvt.files import read_text, reads
 
 
@@ -126,8 +126,8 @@ def _kind(path: Path) -> str:
     return str(read_toml(path)[0]["kind"])
 
 
-def find_unit(name: str) -> Path:
-    """File of a unit: a path, or the name of a shipped unit.
+def find_unit(name: str, folder: Path = Path()) -> Path:
+    """File of a unit: a path, or the name of a shipped unit; a name without its ending is guessed in `folder`.
 
     Raises
     ------
@@ -140,7 +140,14 @@ def find_unit(name: str) -> Path:
     shipped = shipped_units()
     if name in shipped:
         return shipped[name]
-    raise InputError("UNIT", "", name, f"a TOML file, or one of the shipped units{near(name, shipped)}")
+    guess = ending(folder / name, ".toml") or near(name, shipped)
+    raise InputError("UNIT", "", name, f"a TOML file, or one of the shipped units{guess}")
+
+
+def ending(path: Path, suffix: str) -> str:
+    """The guess, as the end of a message, that a file was meant whose name has this ending; empty if there is none."""
+    whole = path.with_name(path.name + suffix) if path.name else path
+    return f"; did you mean {whole.name}?" if is_file(whole) else ""
 
 
 def read_unit_file(name: str | Path) -> UnitFile:
@@ -236,7 +243,10 @@ _PLAIN = {  # messages of pydantic in the words of TOML
 
 
 def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -> AnyRecord:
-    """Validate a table; the first error becomes an `InputError` that names file, key, value and what is allowed."""
+    """Validate a table; the first error becomes an `InputError` that names file, key, value and what is allowed.
+
+    All keys that are unknown or missing are told together.
+    """
     try:
         return record.model_validate(data)
     except ValidationError as error:
@@ -255,6 +265,10 @@ def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -
             allowed, shown = "this key is required", None
         else:
             allowed = _PLAIN.get(kind) or first["msg"].removeprefix("Value error, ").replace("Input should", "should")
+        if kind in ("extra_forbidden", "missing"):
+            also = [e for e in errors if e["loc"] != place and not {"float", "str", "Table"} & set(e["loc"])]
+            for word, of in (("unknown", "extra_forbidden"), ("missing", "missing")):
+                allowed += too(word, (key_path(data, e["loc"]) for e in also if e["type"] == of))
         path = key_path(data, [p for p in place if p not in ("[key]", "float", "str") and "Table" not in str(p)])
         raise InputError(source, path, shown, allowed) from None
 

@@ -122,8 +122,15 @@ MISTYPED = [
     (["campaign", "pushbelt_24mm", "--plan", "quik", "-o", "runs"], "did you mean quick"),
     (["ssp", "vehicle_wltp"], "did you mean vehicle_wltc"),
     (["simulte", "planetary"], "Did you mean 'simulate'?"),
-    (["show", "typo.toml"], "gears.a.inertai: unknown key; allowed: inertia, .*; did you mean inertia? (line 3)"),
+    (
+        ["show", "typo.toml"],
+        "gears.a.inertai: unknown key; .*; did you mean inertia?.*, gears.a.axis, rigid, ports (line 3)",
+    ),
     (["show", "kind.toml"], "kind = 'gear_sytem': one of the kinds; did you mean gear_system? (line 1)"),
+    (["show", "kind"], "UNIT = 'kind': a TOML file, or one of the shipped units; did you mean kind.toml?"),
+    (["show", "system.toml"], "components.c.unit = 'kind': .*; did you mean kind.toml?"),
+    (["simulate", "driver"], "this unit has none: write a table [[scenario]] .* Inputs: driver.v_des, driver.v, "),
+    (["show", "pushbel", "--keys"], "--keys = 'pushbel': a unit, or one of the kinds; did you mean pushbelt?"),
 ]
 
 
@@ -131,9 +138,23 @@ MISTYPED = [
 def test_messages_guess_what_was_meant(rtcvt, tmp_path, words, message):
     (tmp_path / "typo.toml").write_text('name = "x"\nkind = "gear_system"\ngears.a = { inertai = 1 }\n')
     (tmp_path / "kind.toml").write_text('kind = "gear_sytem"\n')
+    (tmp_path / "system.toml").write_text('name = "s"\nkind = "system"\ncomponents.c.unit = "kind"\nconnect = []\n')
     code, _, err = rtcvt(*words)
     assert code == 2
     assert re.search(re.escape(message).replace(r"\.\*", ".*"), err)
+
+
+def test_show_prints_all_keys_of_a_kind(rtcvt, tmp_path):
+    """With unit, range, default and meaning; of a kind, or of a unit that is not complete."""
+    (tmp_path / "mine.toml").write_text('kind = "vehicle"\n')
+    code, text, _ = rtcvt("show", "mine.toml", "--keys")
+    assert code == 0
+    assert re.search(r"\n m +kg +1400 +1e-09 +mass of the vehicle", text)
+    found = json.loads(rtcvt("show", "pushbelt", "--keys", "--json")[1])
+    assert found["tables"]["contacts"]["mu_R"]["meaning"] == "element-ring"
+    assert found["tables"]["ring"]["layers"]["value"] == "whole number, at least 1, at most 20"
+    assert found["tables"]["element"]["t_R"]["default"] == "required"
+    assert rtcvt("show", "vehicle", "--keys", "--set", "a=1")[0] == 2
 
 
 def test_show_of_belts(rtcvt):

@@ -130,6 +130,8 @@ def test_expressions_with_the_units_of_their_names(tmp_path, parameters, point):
 def test_missing_key(tmp_path):
     with pytest.raises(InputError, match=r"broken\.toml: gears\.a\.inertia: this key is required"):
         load_unit(write(tmp_path, changed("differential", "gears", "a", "inertia", remove=True)))
+    with pytest.raises(InputError, match=r"a\.hue: unknown key.*; missing too: gears\.a\.inertia, gears\.a\.axis$"):
+        load_unit(write(tmp_path, changed("differential", "gears", "a", value={"hue": 1})))
 
 
 def test_not_toml_not_text_not_there(tmp_path):

@@ -196,9 +196,14 @@ def test_kinds_of_shipped_parts():
     ("old", "new", "message"),
     [
         ('m = "1400 kg"', "", r"bad\.toml: parameters\.m: this key is required: mass of the vehicle \[kg\]"),
+        (
+            'm = "1400 kg"',
+            "hue = 1\nsize = 2",
+            r"parameters\.hue: not one .*; unknown too: size; missing too: m \[kg\]$",
+        ),
         ('m = "1400 kg"', 'm = "1400 m"', r"parameters\.m = '1400 m': a mass in kg"),
         ('m = "1400 kg"', "m = -1", r"parameters\.m = -1.*: at least 1e-09 kg"),
-        ('m = "1400 kg"', 'm = "1400 kg"\ncolour = 1', r"parameters\.colour: one of m, J_w, r_w"),
+        ('m = "1400 kg"', 'm = "1400 kg"\ncolour = 1', r"parameters\.colour: not one of its parameters: m, J_w, r_w"),
         ('kind = "vehicle"', 'kind = "boat"', r"kind = 'boat': .*'vehicle', 'driveline', 'driver' or 'cycle'"),
         ('kind = "vehicle"', 'kind = "vehicle"\ncycle = "kers_lap"', r"cycle = 'kers_lap': .*kind 'cycle' only"),
         ('step = "1 ms"', 'step = "1 ms"\nmethod = "rk4"', r"solver\.method = 'rk4': 'rosenbrock'"),

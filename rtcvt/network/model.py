@@ -16,7 +16,7 @@ from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.stepping import MOST_STEPS
 from rtcvt.table import TOO_COARSE, Constants, Table
-from rtcvt.unitfile import own_file
+from rtcvt.unitfile import find_unit, own_file
 
 Output = tuple[str, str]  # of a component, by name
 TIED = 1e-6  # share from which on a number is not zero
@@ -37,7 +37,7 @@ def unit_of(system: System, name: str) -> Unit:
     """The unit of a component: a file beside the system's, or a shipped one."""
     component = system.components[name]
     own = own_file(system.folder, component.unit, f"{system.source}: components.{name}.unit")
-    return load_unit(own or component.unit)
+    return load_unit(own or find_unit(component.unit, system.folder))
 
 
 def component_model(system: System, name: str, speeds: Mapping[str, str] | None = None) -> Model:

@@ -10,8 +10,8 @@ import numpy as np
 from rtcvt.coupling import coupling
 from rtcvt.errors import InputError
 from rtcvt.model import Coupling, Fidelity, Model
-from rtcvt.table import Constants, Table
-from rtcvt.unitfile import own_file
+from rtcvt.table import Constants, Table, require_keys
+from rtcvt.unitfile import ending, own_file
 from rtcvt.variator import kernels, layout
 from rtcvt.variator.layout import COUPLINGS, FLANGES, D, P, Q, RigidX, Term, U, X, Y
 from rtcvt.variator.reduced_model import ReducedField, ReducedModel, read_reduced
@@ -141,7 +141,9 @@ def find_reduced(name: str, folder: Path, source: str, key: str = "") -> Path:
     shipped_in = Path(str(resources.files("rtcvt"))) / "reduced"
     shipped = {f.stem: f for f in sorted(shipped_in.glob("*.h5")) if not f.stem.endswith("_heldout")}
     if name not in shipped:
-        raise InputError(source, key, name, f"a file, or a shipped model: {', '.join(shipped)}")
+        raise InputError(
+            source, key, name, f"a file, or a shipped model: {', '.join(shipped)}{ending(folder / name, '.h5')}"
+        )
     return shipped[name]
 
 
@@ -192,12 +194,10 @@ def _angle(unit: Variator, data: Constants, end: str) -> float:
 
 def _parameters(table: Table, data: Constants, unit: Variator, values: dict[str, float]) -> None:
     """Write the parameters; those of the couplings are variables only where a speed is given."""
-    for place in (place for place in P if place < P.C_I):
-        row = place.row
-        value = values.get(row.name)
-        if value is None:
-            text = f"this key is required: {row.text} [{row.unit}]"
-            raise InputError(unit.source, f"parameters.{row.name}", None, text)
+    places = [place for place in P if place < P.C_I]
+    require_keys(unit.source, values, {place.row.name: place.row for place in places})
+    for place in places:
+        row, value = place.row, values[place.row.name]
         if place == P.I_START:
             row = row._replace(minimum=unit.ratio.min, maximum=unit.ratio.max)
         table.add("parameter", row, value)

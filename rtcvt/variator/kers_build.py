@@ -7,9 +7,8 @@ import numpy as np
 
 from rtcvt.control import kers as law
 from rtcvt.control import limits
-from rtcvt.errors import InputError
 from rtcvt.model import Coupling, Fidelity, Model
-from rtcvt.table import Table
+from rtcvt.table import Table, require_keys
 from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, Y_PEAKS, D, Given, KersD, KersP, KersU, KersX, KersY, P, Y
@@ -29,10 +28,7 @@ def variator_inside(unit: Variator) -> Variator:
     """
     values = unit.values()
     own = {place.row.name: place.row for place in KersP}
-    for name, row in own.items():
-        if name not in values:
-            text = f"this key is required: {row.text} [{row.unit}]"
-            raise InputError(unit.source, f"parameters.{name}", None, text)
+    require_keys(unit.source, values.keys() & own, own)
     inner = {name: value for name, value in values.items() if name not in own}
     inner |= {"primary.w_start": values["shaft.i"] * values["shaft.w_start"], "ratio.T": 1.0}
     inner |= {"clamp.control": Given.RATIO, **{place.row.name: 0.0 for place in CYLINDERS}}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, near
+from rtcvt.errors import InputError, near, too
 from rtcvt.kind import Unit
 from rtcvt.model import Variable
 from rtcvt.scenario import Scenario
@@ -64,11 +64,9 @@ class Variator(Unit):
         if self.controller == "kers":
             own = [place for place in own if place not in NOT_OF_KERS]
         known = {place.row.name: place.row for place in (*own, *(KersP if self.controller == "kers" else ()))}
-        for name in given:
-            if name not in known:
-                raise InputError(
-                    self.source, f"parameters.{name}", None, f"not one of its parameters{near(name, known)}"
-                )
+        if unknown := [name for name in given if name not in known]:
+            allowed = f"not one of its parameters{near(unknown[0], known)}{too('unknown', unknown[1:])}"
+            raise InputError(self.source, f"parameters.{unknown[0]}", None, allowed)
         return {name: _value(row, given[name], self.source) for name, row in known.items() if name in given}
 
 

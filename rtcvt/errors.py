@@ -1,7 +1,9 @@
 """The one error that a user can cause and mend."""
 
 import difflib
+import logging
 from collections.abc import Iterable
+from functools import cache
 
 
 class InputError(ValueError):
@@ -30,6 +32,19 @@ class InputError(ValueError):
         found = "" if value is None else f" = {shown if len(shown) <= 120 else shown[:117] + '...'}"
         self.parts = str(source), key, value, allowed
         super().__init__(f"{where}{found}: {allowed}")
+
+
+@cache
+def ask(source: str, key: str, value: float, question: str) -> None:
+    """Warn, once, of a value that is allowed and hardly meant."""
+    logging.getLogger("rtcvt").warning("%s: %s = %.6g: %s", source, key, value, question)
+
+
+def ask_about_friction(source: str, key: str, value: float, usual: float, effect: str = "") -> None:
+    """Ask about a coefficient of friction above the largest that is known of such a contact."""
+    if value > usual:
+        meant = f"did you mean {value / 10.0:.3g}?"
+        ask(source, key, value, f"contacts of this kind have at most {usual:g}{effect}; {meant}")
 
 
 def too(what: str, more: Iterable[str]) -> str:

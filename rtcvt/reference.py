@@ -72,7 +72,6 @@ class Key(NamedTuple):
     meaning: str
 
 
-Tables = dict[type[BaseModel], str]
 Link = Callable[[type[BaseModel]], str]  # how another table is named
 
 
@@ -111,7 +110,9 @@ def _has_tables(annotation: Any) -> bool:
     return any(isinstance(part, type) and issubclass(part, BaseModel) for part in parts(annotation))
 
 
-def tables(record: type[BaseModel], path: str = "", found: Tables | None = None) -> Tables:
+def tables(
+    record: type[BaseModel], path: str = "", found: dict[type[BaseModel], str] | None = None
+) -> dict[type[BaseModel], str]:
     """A record and the records within it, each once, with the key at which it stands first; ``""`` for the first."""
     found = {} if found is None else found
     if record not in found:
@@ -200,8 +201,8 @@ def parameters_of(kind_name: str) -> tuple[str, dict[str, Variable]]:
     Keys that this unit leaves out are among them; no keys for other kinds.
     """
     kind, record = roots()[kind_name]
-    annotation = record.model_fields["parameters"].annotation if "parameters" in record.model_fields else None
-    if kind.build is None or annotation is None or _has_tables(annotation):
+    field = record.model_fields.get("parameters")
+    if kind.build is None or field is None or _has_tables(field.annotation):
         return "", {}
     name = next(iter(shipped_units(kind_name)))
     unit = kind.read(read_unit_file(name))

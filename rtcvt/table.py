@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, near, too
+from rtcvt.errors import InputError, ask_about_friction, near, too
 from rtcvt.model import Causality, Variable
 
 
@@ -42,6 +42,7 @@ class Row(NamedTuple):
     tunable: bool = False  # a parameter that may change while the unit runs
     choices: tuple[str, ...] = ()
     set_point: bool = False  # an input that a controller follows
+    usual: float | None = None  # of a coefficient of friction: the largest that needs no question
 
 
 TOO_COARSE = Row(
@@ -253,4 +254,6 @@ def given_values(source: str, given: Mapping[str, float | str], rows: Iterable[R
             raise InputError(source, f"parameters.{key}", value, f"at least {row.minimum:g} {row.unit}")
         if row.maximum is not None and number > row.maximum:
             raise InputError(source, f"parameters.{key}", value, f"at most {row.maximum:g} {row.unit}")
+        if row.usual is not None:
+            ask_about_friction(source, f"parameters.{key}", number, row.usual)
         yield place, number

@@ -3,6 +3,7 @@
 Bare numbers are SI, strings carry their unit. Every message names the file, the key, the value and what is allowed.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -13,27 +14,63 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, near, too
+from rtcvt.errors import InputError, ask_about_friction, near, too
 from rtcvt.files import read_text, reads
 
 
-def quantity_in(unit: str, above: float | None = None, at_least: float | None = None) -> BeforeValidator:
-    """Validator of a quantity in `unit`, within a bound."""
+def quantity_in(
+    unit: str, above: float | None = None, at_least: float | None = None, below: float | None = None
+) -> BeforeValidator:
+    """Validator of a quantity in `unit`, within a bound. An angle without its unit is at most a whole turn."""
 
     def convert(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(quantity.wanted(unit))
         number = quantity.of_machine(value, unit)
+        bare = unit != "1" and _is_number(value)
+        taken = f"; no unit, taken as {unit}" if bare else ""
         if above is not None and number <= above:
-            raise ValueError(f"{quantity.wanted(unit)}, above {above:g}")
+            raise ValueError(f"{quantity.wanted(unit)}, above {above:g}{taken}")
         if at_least is not None and number < at_least:
-            raise ValueError(f"{quantity.wanted(unit)}, at least {at_least:g}")
+            raise ValueError(f"{quantity.wanted(unit)}, at least {at_least:g}{taken}")
+        if below is not None and number >= below:
+            limit = f"{math.degrees(below):g} deg" if unit == "rad" else f"{below:g}"
+            raise ValueError(f"{quantity.wanted(unit)}, below {limit}{taken}")
+        if unit == "rad" and bare and abs(number) > math.tau:
+            raise ValueError(f"{quantity.wanted(unit)}, or with its unit, such as '{number:g} deg'{taken}")
         return number
 
     return BeforeValidator(convert)
+
+
+def asked_above(usual: float) -> AfterValidator:
+    """Validator of a coefficient of friction that asks about values above the `usual` ones."""
+
+    def convert(value: float, info: ValidationInfo) -> float:
+        ask_about_friction((info.context or {}).get("source", "unit"), str(info.field_name), value, usual)
+        return value
+
+    return AfterValidator(convert)
+
+
+def _is_number(value: float | str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 class Record(BaseModel):
@@ -248,7 +285,7 @@ def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -
     All keys that are unknown or missing are told together.
     """
     try:
-        return record.model_validate(data)
+        return record.model_validate(data, context={"source": source})
     except ValidationError as error:
         errors = error.errors(include_url=False)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]

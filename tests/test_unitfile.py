@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, ask
 from rtcvt.kind import kind_of_file, load_unit
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.system import build_model
@@ -130,8 +130,50 @@ def test_expressions_with_the_units_of_their_names(tmp_path, parameters, point):
 def test_missing_key(tmp_path):
     with pytest.raises(InputError, match=r"broken\.toml: gears\.a\.inertia: this key is required"):
         load_unit(write(tmp_path, changed("differential", "gears", "a", "inertia", remove=True)))
-    with pytest.raises(InputError, match=r"a\.hue: unknown key.*; missing too: gears\.a\.inertia, gears\.a\.axis$"):
+    with pytest.raises(InputError, match=r"hue: unknown key.*; missing too: gears\.a\.inertia, gears\.a\.axis \(line"):
         load_unit(write(tmp_path, changed("differential", "gears", "a", value={"hue": 1})))
+
+
+@pytest.mark.parametrize(
+    ("unit", "old", "new", "question"),
+    [
+        ("clutch", "mu = 0.1", "mu = 1.1", r"u\.toml: parameters\.mu = 1\.1: .* at most 0\.6; did you mean 0\.11\?"),
+        ("cvt_control", "mu = 0.09", "mu = 0.9", r"parameters\.mu = 0\.9: .* at most 0\.2; did you mean 0\.09\?"),
+        ("two_pulley_belt", "mu = 0.5", "mu = 7.5", r"u\.toml: mu = 7\.5: .* at most 5; did you mean 0\.75\?"),
+        (
+            "pushbelt_cvt",
+            "-0.39 mm",
+            "-0.2 mm",
+            r"belt\.offset = -0\.0002: the belt of .*alignment_offset = -0\.00039 m",
+        ),
+        ("pushbelt_cvt", "76.5 mm", "60 mm", r"primary\.sheave\.R = 0\.06: the belt of .* pulleys\.r_max = 0\.0765 m"),
+        ("pushbelt_cvt", "fluid", "oil", None),
+    ],
+)
+def test_what_was_hardly_meant_is_asked_once(tmp_path, caplog, unit, old, new, question):
+    """Frictions that no such contact has, numbers that were copied from the unit of another belt."""
+    ask.cache_clear()
+    text = find_unit(unit).read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "u.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    for _ in range(2):
+        load_unit(tmp_path / "u.toml").build()
+    said = [r.getMessage() for r in caplog.records]
+    assert len(said) == (question is not None)
+    assert question is None or re.search(question, said[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "taken"), [(30, True), ("-30", True), ("30 deg", False), (-0.5, False), ("6.2", False)]
+)
+def test_an_angle_without_its_unit_is_at_most_a_turn(tmp_path, value, taken):
+    file = write(tmp_path, changed("toroidal_kers", "variables", "theta", "max", value=value))
+    try:
+        load_unit(file)
+        message = ""
+    except InputError as error:
+        message = str(error)
+    assert ("variables.theta.max" in message and "deg'; no unit, taken as rad" in message) == taken
 
 
 def test_not_toml_not_text_not_there(tmp_path):

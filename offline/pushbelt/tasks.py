@@ -274,7 +274,7 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
         raise InputError("--belt", "", given["belt"], "hybrid or spatial")
     if given["belt"] == "spatial":
         return _check_spatial(parameters, given["report"], progress)
-    from rtcvt.offline.pushbelt.checks.chapter7 import verify
+    from rtcvt.offline.pushbelt.checks.chapter7 import OTHERS, verify
     from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
 
     report: Path = given["report"]
@@ -284,6 +284,8 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
         + ", ".join(f"{n} {verdict} ({firm} firmly)" for verdict, (n, firm) in result.count(kind).items() if n)
         for kind, what in (("number", "printed numbers"), ("sign", "signs and ranges"), ("cost", "costs of a step"))
     ]
+    if not result.of_source:
+        lines.append(OTHERS)
     return Checked(report_page(result), result.figures(), lines, result.failures)
 
 

@@ -14,6 +14,7 @@ from rtcvt.html import COLOURS, number, percent, quantity, table, text
 from rtcvt.offline.pictures import GREY, RIGID, aside, drawing, mark, over_sections, report, thin, under, verdict
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY
+from rtcvt.offline.pushbelt.unit.parameters import is_belt_of
 from rtcvt.offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse, quadratic
 from rtcvt.offline.variator.correction import SPATIAL, spatial_rows
 
@@ -40,9 +41,8 @@ def report_page(check: Check) -> str:
     lead += f"{len(check.settled) - transient} operating points with force steps and {transient} transients."
     parts = [
         _verdict(check),
-        "<p>The full model has errors of its own, which come on top. Most stiffnesses, dampings and frictions of the "
-        "24 mm belt that comes along are estimates (docs/identification.md). Both sides "
-        "are the belt alone, without bearings, seals and oil (docs/validation.md).</p>\n",
+        f"<p>The full model has errors of its own, which come on top. {_estimates(check)} Both sides are the belt "
+        "alone, without bearings, seals and oil (docs/validation.md).</p>\n",
         _spatial(check),
         _unsettled(check),
         under("errors", "Errors and what they consist of", _errors(check.figures)),
@@ -54,6 +54,14 @@ def report_page(check: Check) -> str:
         under("method", "How it was computed", _method(check)),
     ]
     return report(title, lead, parts)
+
+
+def _estimates(check: Check) -> str:
+    """What is known of the full model's own parameters."""
+    unit = check.heldout.unit
+    if is_belt_of(unit, check.heldout.parameters.get("belt", {})):
+        return f"Most stiffnesses, dampings and frictions of {text(unit)} are estimates (docs/identification.md)."
+    return f"What was not measured of the stiffnesses, dampings and frictions of {text(unit)} is an estimate."
 
 
 # --- summary

@@ -20,13 +20,14 @@ from rtcvt.belt.geometry import BeltPath, belt_path
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
-from rtcvt.unitfile import MOST_SUBSTEPS, Duration, Name, Record, UnitFile, quantity_in
+from rtcvt.unitfile import MOST_SUBSTEPS, Duration, Name, Record, UnitFile, asked_above, quantity_in
 
 Length = Annotated[float, quantity_in("m", above=0.0)]
 Place = Annotated[float, quantity_in("m")]
 Speed = Annotated[float, quantity_in("rad/s")]
 Torque = Annotated[float, quantity_in("N.m")]
 Angle = Annotated[float, quantity_in("rad")]
+Mu = Annotated[float, Field(gt=0.0, le=10.0), asked_above(5.0)]  # that of ribs counts their wedge
 
 
 class Belt(Record):
@@ -114,7 +115,7 @@ class Pulley(Record):
     load: Load | None = None  # a machine on its shaft
     arm: Arm | None = None  # of a tensioner
     decoupler: Decoupler | None = None  # before its shaft, which has the friction, the load and the flange then
-    mu: Annotated[float, Field(gt=0.0, le=10.0)] | None = None  # friction of the belt on it; default: that of the side
+    mu: Mu | None = None  # friction of the belt on it; default: that of the side
     description: str = ""
 
 
@@ -138,8 +139,8 @@ class Sliding(Record):
 class HybridModel(Record):
     """Friction and mesh of the real-time models (`rtcvt.belt.kernels`); the full ones take back and sliding from it."""
 
-    mu: Annotated[float, Field(gt=0.0, le=10.0)]  # friction of belt and pulleys
-    mu_back: Annotated[float, Field(gt=0.0, le=10.0)] | None = None  # of the belt's back; default: mu
+    mu: Mu  # friction of belt and pulleys
+    mu_back: Mu | None = None  # of the belt's back; default: mu
     sliding: Sliding | None = None  # what sliding makes of both
     cells: Annotated[int, Field(ge=1, le=16)] = 3  # of each wrap
     substeps: Annotated[int, Field(ge=1, le=MOST_SUBSTEPS)] = 1  # internal steps in a step
@@ -150,7 +151,7 @@ class AncfModel(Record):
 
     k_c: Annotated[float, quantity_in("N/m3", above=0.0)]  # normal stiffness by area
     d_c: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0  # normal damping by area
-    mu: Annotated[float, Field(ge=0.0, le=10.0)]  # friction
+    mu: Annotated[float, Field(ge=0.0, le=10.0), asked_above(5.0)]  # friction
     mu_k: Annotated[float, quantity_in("N/m3", above=0.0)]  # stiffness of the bristles
     mu_v: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0  # viscosity of the bristles
     gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81  # in the direction of -y
@@ -169,7 +170,7 @@ class ElementModel(Record):
     c_2: Annotated[float, quantity_in("N/m", at_least=0.0)]  # normal stiffness, linear part
     b: Annotated[float, quantity_in("N.s/m", at_least=0.0)]  # normal damping
     p_max: Length  # penetration from which damping acts in full
-    mu: Annotated[float, Field(ge=0.0, le=10.0)]  # friction
+    mu: Annotated[float, Field(ge=0.0, le=10.0), asked_above(5.0)]  # friction
     dv: Annotated[float, quantity_in("m/s", above=0.0)]  # sliding speed from which friction acts in full
     gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81  # in the direction of -y
     elements: Annotated[int, Field(ge=8, le=100000)] = 150  # of the belt

@@ -30,7 +30,7 @@ MOST_HEAT = 1e11  # [J]
 class P(Rows):
     """Parameters."""
 
-    MU = Row("clutch.mu", "1", "coefficient of friction of the faces", TINY, tunable=True)
+    MU = Row("clutch.mu", "1", "coefficient of friction of the faces", TINY, tunable=True, usual=0.6)
     Z = Row("clutch.z", "1", "number of friction faces", 1.0)
     R_O = Row("clutch.r_o", "m", "outer radius of the faces", TINY)
     R_I = Row("clutch.r_i", "m", "inner radius of the faces, below the outer one", 0.0)

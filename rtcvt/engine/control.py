@@ -52,7 +52,7 @@ class P(Rows):
     )
     T_I = Row("control.T_i", "s", "time constant of the ratio", 1e-3, tunable=True)
     S = Row("control.S", "1", "safety factor of the clamping force", TINY, tunable=True)
-    MU = Row("control.mu", "1", "coefficient of friction between belt and pulleys", TINY, tunable=True)
+    MU = Row("control.mu", "1", "coefficient of friction between belt and pulleys", TINY, tunable=True, usual=0.2)
     SLOPE = Row("control.tan_alpha", "1", "slope of the sheaves: tangent of half the wedge angle", 0.0, 1.0)
     F_0 = Row("control.F_0", "N", "clamping force without a torque", 0.0, tunable=True)
     F_S = Row("control.F_s", "N", "more of it for a ratio that is too small by 1", 0.0, tunable=True)

@@ -19,9 +19,10 @@ from rtcvt.errors import InputError
 from rtcvt.expression import Expression
 from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
-from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, quantity_in
+from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, asked_above, quantity_in
 
 Speed = Annotated[float, quantity_in("rad/s")]
+Mu = Annotated[float, Field(ge=0.0, le=1.0), asked_above(0.3)]
 Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
 Torque = Annotated[float, quantity_in("N.m", above=0.0)]
 Friction = Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
@@ -130,7 +131,7 @@ class Contact(Record):
     stiffness: Annotated[float, quantity_in("N/m", above=0.0)]  # tangential
     damping: Annotated[float, quantity_in("N.s/m", at_least=0.0)] = 0.0  # tangential, in parallel
     efficiency: Annotated[float, Field(ge=0.01, le=1.0)] | None = None  # seen from the carrier, in either direction
-    friction: Annotated[float, Field(ge=0.0, le=1.0)] | None = None  # of the teeth, instead: the loss is Niemann's
+    friction: Mu | None = None  # of the teeth, instead: the loss is Niemann's
     oil: Oil | None = None  # and load, instead: of which the friction is a mean one
     module: Annotated[float, quantity_in("m", above=0.0)] | None = None  # of the teeth, for that
     play: Coordinate | None = None  # backlash at the pitch circle, or as an angle of the first gear; elastic model only

@@ -1,10 +1,14 @@
 """Variators declare themselves."""
 
 import logging
+import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rtcvt.errors import ask
 from rtcvt.kind import Kind, Option, Task, lazily
+from rtcvt.quantity import to_si
 
 _CHECK = """A variator's hybrid and rigid model are compared with runs of the full model that its reduced model has not
 seen: operating points, force steps, transients. A table of these runs comes with the reduced model; --fresh makes them
@@ -34,13 +38,23 @@ def _build(unit: Any, fidelity: Any, substeps: int | None) -> Any:
     laws = read_reduced(reduced_path(unit))
     model = (build_variator if unit.controller is None else build_kers)(unit, fidelity, substeps, laws)
     beyond = laws.beyond(unit.ratio.min, unit.ratio.max)
-    if beyond and (unit.source, beyond) not in _TOLD:
-        _TOLD.add((unit.source, beyond))
-        logging.getLogger("rtcvt").warning("%s: ratio: %s", unit.source, beyond)
+    if beyond:
+        _tell("%s: ratio: %s", unit.source, beyond)
+    pulleys = tomllib.loads(laws.unit_file).get("pulleys", {})
+    for key, of_belt in _OF_BELT.items():
+        value, there = unit.values().get(key, 0.0), to_si(pulleys.get(of_belt, 0.0), "m")
+        if value and abs(value - there) > 0.02 * abs(value):
+            told = f"the belt of the reduced model has pulleys.{of_belt} = {there:.6g} m; is this of another one?"
+            ask(unit.source, f"parameters.{key}", value, told)
     return model
 
 
-_TOLD: set[tuple[str, str]] = set()
+_OF_BELT = {
+    "belt.offset": "alignment_offset",
+    "primary.sheave.R": "r_max",
+    "secondary.sheave.R": "r_max",
+}  # parameters of the unit that its belt's file has too
+_tell = cache(logging.getLogger("rtcvt").warning)
 
 KIND = Kind(
     names=("variator",),

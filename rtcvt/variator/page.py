@@ -87,7 +87,7 @@ def variator_page(
         uncertainty=_uncertainty(path.with_name(f"{path.stem}_calibration.json")) if reduced is None else [],
         picture=variator_diagram(unit, {v.name: float(model.p[v.index]) for v in model.select("parameter")}),
         beyond=laws.beyond(unit.ratio.min, unit.ratio.max),
-        shipped=unit.reduced in SHIPPED,
+        shipped=unit.reduced in SHIPPED and not unit.files_beside,
     )
 
 

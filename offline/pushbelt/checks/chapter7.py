@@ -40,7 +40,7 @@ from rtcvt.offline.pushbelt.run.profiles import Steady, Window, steady_of
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
-from rtcvt.offline.pushbelt.unit.parameters import Parameters
+from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, is_belt_of
 from rtcvt.unitfile import Record, parse_table
 
 Array = NDArray[np.float64]
@@ -53,6 +53,7 @@ STEADY = 0.01  # of the thrust ratio: largest change between the two windows
 BALANCE = (1e-3, 1e-3, 1e-2, 1e-2)  # of axial force, torque and moments; the tilts, which vibrate, are sampled
 OF_THROUGHPUT, OF_LOSS = 1e-3, 1e-2  # energy that a run leaves unaccounted for, at most
 COST_RATIO = "cost ratio"
+OTHERS = "The printed numbers are those of the source's belt, which this unit is not: balances and signs tell about it."
 REFINED = ("dt", "52", "156", "N110", "N432")  # suffixes of the runs with another step, ring, chain
 TIMED = ("OD", "OD-bilateral", "OD-decoupled", "OD-extended", "LOW", "LOW-bilateral")  # timed against each other
 
@@ -184,6 +185,11 @@ class Verification:
     starts: Mapping[str, tuple[Steady, ...]]  # by run
     step_us: Mapping[str, tuple[float, float]]  # processor time of a step: smallest, spread of the three smallest [us]
     failed: Mapping[str, str]  # runs without a result, and why
+
+    @property
+    def of_source(self) -> bool:
+        """Whether the unit has the belt whose numbers the source prints."""
+        return is_belt_of("pushbelt_24mm", belt(self.parameters)._asdict())
 
     @property
     def steady(self) -> dict[str, Steady]:

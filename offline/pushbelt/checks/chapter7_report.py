@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, number, percent, table, text
 from rtcvt.offline.pictures import GREY, cards, drawing, mark, over_sections, report, under, verdict
-from rtcvt.offline.pushbelt.checks.chapter7 import REFINED, STEADY, WITHIN, Finding, Verification, band, discretisation
+from rtcvt.offline.pushbelt.checks.chapter7 import (
+    OTHERS,
+    REFINED,
+    STEADY,
+    WITHIN,
+    Finding,
+    Verification,
+    band,
+    discretisation,
+)
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, SECONDARY, push_force, section
 from rtcvt.offline.pushbelt.planar.model import LOSSES
 from rtcvt.offline.pushbelt.run.profiles import BINS, FORCES, Steady, force
@@ -29,8 +38,10 @@ _SHOWN = {"m": ("um", "µm"), "N2": ("N2", "N²"), "N.m": ("N.m", "N·m")}
 def report_page(v: Verification) -> str:
     """The report as a self-contained HTML page. Figures and tables whose runs are missing are left out."""
     title = f"{v.parameters.name}: chapter 7 of Cebulla 2014"
+    others = "" if v.of_source else f"<p><strong>{text(OTHERS)}</strong></p>\n"
     parts = [
         _verdict(v),
+        others,
         _summary(v),
         under(
             "numbers",

@@ -14,6 +14,7 @@ thickness t on an arc of radius r' at their rocking edges turn by dphi = t/r' an
 along it, rolling less chord; r_R becomes r_R/s + (s - 1/s) t_R/6, which keeps the sum over all joints.
 """
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -22,12 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, ask, ask_about_friction
 from rtcvt.kind import Unit
 from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.sheave.profile import Drawing
 from rtcvt.scenario import Scenario, Signal, sample_inputs
-from rtcvt.unitfile import Record, UnitFile, quantity_in, read_unit_file
+from rtcvt.unitfile import Record, UnitFile, quantity_in, read_unit_file, shipped_units
+from rtcvt.variator.capacity import capacity
 
 if TYPE_CHECKING:
     from rtcvt.offline.sheave.pulley import Drawn
@@ -36,7 +38,10 @@ Array = NDArray[np.float64]
 
 PLAY = 0.3e-3  # [m] of endplay without load that a belt of this class has
 MOST_PLAY = 2e-3  # [m] with which a belt is accepted
+USUAL_MU = 0.2  # steel on steel in oil
 V_MU = (2e-4, 0.1)  # [m/s] slip at which friction of a lubricated flank is taken to be full, lower and upper bound
+RIM = 0.5e-3  # [m] by which the rim of a drawn sheave may differ from that of the pulleys
+OUTLINE = 0.3e-3, np.radians(1.0)  # [m], [rad] by which z_P and delta_0 may differ from the drawn outline
 MOST_OVER = 3.0  # thicknesses by which the elements of a case may be more than the unloaded ring has room for
 FORCE, RATE = 0, 1  # what acts on the sheaves of a pulley: clamping force, or end stop that moves at a rate
 TORQUE, SPEED = 0, 1  # what acts on the secondary shaft
@@ -64,7 +69,7 @@ class Element(Record):
     t_R: Length  # thickness at the rocking edge
     taper: Play = 0.0  # t_T - t_R: elements that are thinner or thicker at the top edge
     t_B: Length  # thickness at the bottom edge
-    delta_0: Annotated[float, quantity_in("rad", above=0.0)]  # half wedge angle
+    delta_0: Annotated[float, quantity_in("rad", above=0.0, below=0.25 * np.pi)]  # half wedge angle
     density: Annotated[float, quantity_in("kg/m3", above=0.0)]  # of the steel
     outline: tuple[tuple[Play, Play], ...] = Field(min_length=2)  # (height, half width), heights do not decrease
     h_R: Length  # rocking edge
@@ -98,8 +103,6 @@ class Element(Record):
             raise ValueError("r_P2 < r_P1 < r_H1 and r_H2 < r_H1: the pin enters the hole")
         if not self.t_B <= self.t_R:
             raise ValueError("t_B <= t_R: elements tilt about their rocking edges")
-        if not self.delta_0 < 0.25 * np.pi:
-            raise ValueError("delta_0 < 45 deg")
         return self
 
 
@@ -309,14 +312,39 @@ class Parameters(Unit):
                 f'{1e3 * MOST_PLAY:g} mm are allowed: l_R = "{1e3 * _fitting_ring(whole):.2f} mm" fits, or N_E0 = '
                 f"{number}"
             )
-        for case in (c for c in self.case if c.N_E0 is not None):
-            b = belt(self, N_E0=case.N_E0)
-            over = -endplay(b, np.pi, np.pi, r, r) if r > b.h_off else np.inf
-            if not over < MOST_OVER * e.t_R:
+        for case in self.case:
+            number = case.N_E0 or e.N_E0
+            left = endplay(belt(self, N_E0=number), np.pi, np.pi, r, r)
+            if not -MOST_OVER * e.t_R < left <= MOST_PLAY:
+                most = number + int(np.ceil((left + MOST_OVER * e.t_R) / e.t_R)) - 1
+                least = number + int(np.ceil((left - MOST_PLAY) / e.t_R))
                 raise ValueError(
-                    f"case '{case.name}', N_E0 = {case.N_E0}: more elements than ring.l_R = {1e3 * self.ring.l_R:g} mm "
-                    f"has room for; without this key element.N_E0 = {e.N_E0} holds"
+                    f"case '{case.name}', N_E0 = {number}: ring.l_R = {1e3 * self.ring.l_R:g} mm leaves "
+                    f"{1e3 * left:.2f} mm of endplay; {least} to {most} elements fit, and without this key "
+                    f"element.N_E0 = {e.N_E0} holds"
                 )
+        held = capacity(whole.mu, whole.cos_d, 20e3) * (r - whole.h_off)
+        for key in ("mu", "mu_0", "mu_R", "mu_L"):
+            value = getattr(self.contacts, key)
+            if value is not None:
+                effect = f", and 20 kN would hold {held:.0f} N.m at ratio 1" if key == "mu" else ""
+                ask_about_friction(self.source, f"contacts.{key}", value, USUAL_MU, effect)
+        y, half = np.array(e.outline).T
+        width, lower, upper = np.interp((e.y_P, e.y_F0, e.y_F1), y, half)
+        angle = float(np.arctan2(upper - lower, e.y_F1 - e.y_F0))
+        if abs(width - e.z_P) > OUTLINE[0]:
+            ask(self.source, "element.z_P", e.z_P, f"the outline has {width:.4g} m at y_P; which of both is meant?")
+        if abs(angle - e.delta_0) > OUTLINE[1]:
+            told = f"the outline's flanks have {np.degrees(angle):.3g} deg; which of both is meant?"
+            ask(self.source, "element.delta_0", e.delta_0, told)
+        if self.sheaves is not None:
+            for name, profile in (("loose", self.sheaves.loose), ("fixed", self.sheaves.fixed)):
+                rim, r_max = profile.disc[-1][0], self.pulleys.r_max
+                if abs(rim - r_max) > RIM:
+                    raise ValueError(
+                        f"sheaves.{name}.disc ends at {1e3 * rim:g} mm, pulleys.r_max is {1e3 * r_max:g} mm: one rim; "
+                        "draw these sheaves, or delete the tables [sheaves] and give pulleys.a and A"
+                    )
         return self
 
     def get_case(self, name: str) -> Case:
@@ -469,6 +497,14 @@ def read_parameters(file: UnitFile) -> Parameters:
     if file.kind != "pushbelt":
         raise InputError(file.source, "kind", file.kind, "pushbelt")
     return file.parse(Parameters)
+
+
+def is_belt_of(unit: str, numbers: Mapping[str, Any]) -> bool:
+    """Whether these numbers of a `Belt` are those of a shipped unit, and not of a changed copy."""
+    if unit not in shipped_units("pushbelt"):
+        return False
+    known = belt(load_parameters(unit))._asdict()
+    return all(np.isclose(numbers.get(k, np.nan), known[k]) for k in ("N_E0", "l_R", "d_A", "delta_0", "h_P"))
 
 
 def mass_properties(outline: Array, thickness: Array, density: float) -> MassProperties:

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, ask
+from rtcvt.offline.pushbelt.checks.chapter7 import Verification, chapter7
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import (
     FORCE,
@@ -16,6 +17,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     belt,
     boundary_at,
     endplay,
+    is_belt_of,
     load_parameters,
     mass_properties,
     sheaves,
@@ -58,10 +60,14 @@ def test_the_unit_is_shipped_beside_the_gear_systems():
         ('name = "MED"', 'name = "OD"', r"names that are used once"),
         ("A = [0.25,", "A = [-0.25,", r"weights above 0"),
         ('t_B = "0.9 mm"', 't_B = "2.5 mm"', r"t_B <= t_R"),
-        ('delta_0 = "11 deg"', 'delta_0 = "95 deg"', r"delta_0 < 45 deg"),
+        ('delta_0 = "11 deg"', 'delta_0 = "95 deg"', r"element.delta_0 = '95 deg': an angle in rad, below 45 deg$"),
         ('h_P = "7 mm"', 'h_P = "9 mm"', r"h_P \+ layers layer_height = .* < h_E .*: the ring lies below the ears"),
         ('t_R = "1.5 mm"', 't_R = "1.6 mm"', r"leaves 432 elements -4\d.\d+ mm of endplay; .*N_E0 = 404"),
-        ("N_E0 = 433", "N_E0 = 440", r"case 'LOW', N_E0 = 440: more elements .* element.N_E0 = 432"),
+        ("N_E0 = 433", "N_E0 = 440", r"case 'LOW', N_E0 = 440: .* leaves -11.68 mm .*; 431 to 435 elements fit"),
+        ("N_E0 = 433", "N_E0 = 371", r"case 'LOW', N_E0 = 371: .* 431 to 435 elements fit, .*N_E0 = 432 holds"),
+        ('delta_0 = "11 deg"', 'delta_0 = "11"', r"delta_0 = '11': an angle .*, below 45 deg; no unit, taken as rad"),
+        ('delta_0 = "11 deg"', "delta_0 = 11", r"delta_0 = 11: an angle .*, below 45 deg; no unit, taken as rad"),
+        ('r_max = "76.5 mm"', 'r_max = "80 mm"', r"loose.disc ends at 76.5 mm, pulleys.r_max is 80 mm: one rim"),
         ('d_A = "155 mm"', 'd_A = "330 mm"', r"ring.l_R = 660.92 mm goes round d_A = 330 mm"),
         ("i_r = 1.0\n", "", r"i_r is required, but where both speeds are given"),
         ("[element]", "[element", r"mine.toml: not valid TOML"),
@@ -71,6 +77,33 @@ def test_the_unit_is_shipped_beside_the_gear_systems():
 def test_errors_name_file_key_and_what_is_allowed(tmp_path, old, new, message):
     with pytest.raises(InputError, match=message):
         load_parameters(changed(tmp_path, old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        ("mu = 0.105", "mu = 0.9", "contacts.mu = 0.9: .* 20 kN would hold 1978 N.m at ratio 1; did you mean 0.09?"),
+        ("mu_R = 0.05", "mu_R = 0.31", "contacts.mu_R = 0.31: .* at most 0.2; did you mean 0.031?"),
+        ('delta_0 = "11 deg"', 'delta_0 = "9 deg"', "delta_0 = 0.157.*: the outline's flanks have 11 deg"),
+        ('z_P = "11.922 mm"', 'z_P = "14 mm"', "z_P = 0.014: the outline has 0.01192 m"),
+        ('mu = 0.105', 'mu = 0.15', None),
+    ],
+)  # fmt: skip
+def test_what_was_hardly_meant_is_asked(tmp_path, caplog, old, new, question):
+    ask.cache_clear()
+    load_parameters(changed(tmp_path, old, new))
+    said = [r.getMessage() for r in caplog.records]
+    assert len(said) == (question is not None)
+    assert question is None or re.search(question, said[0])
+
+
+def test_a_changed_copy_is_not_the_shipped_belt(tmp_path):
+    """The check does not compare it with numbers printed for the other, and its page does not speak of that."""
+    longer = load_parameters(changed(tmp_path, 'l_R = "660.92 mm"', 'l_R = "661.5 mm"'))
+    for p, shipped in ((PARAMETERS, True), (longer, False)):
+        assert is_belt_of(p.name, belt(p)._asdict()) == shipped
+        assert Verification(p, chapter7(), {}, {}, {}).of_source == shipped
+    assert not is_belt_of("mine", belt(PARAMETERS)._asdict())
 
 
 def test_the_ring_that_fits_is_one_wherever_one_comes_from(tmp_path):

@@ -282,7 +282,7 @@ def test_heat_that_no_clutch_gets_is_limited_and_said():
         ("mu = 0.1", "", r"bad\.toml: parameters\.mu: this key is required: coefficient of friction of the faces"),
         ("z = 6", "z = 0", r"parameters\.z = 0.*: at least 1 1"),
         ('J = "0.1 kg.m2"', 'J = "1 kg"', r"parameters\.J = '1 kg': a moment of inertia in kg.m2"),
-        ("mu = 0.1", "mu = 0.1\ncolour = 1", r"parameters\.colour: one of mu, z, r_o"),
+        ("mu = 0.1", "mu = 0.1\ncolour = 1", r"parameters\.colour: not one of its parameters: mu, z, r_o"),
         ('step = "1 ms"', 'step = "1 ms"\nmethod = "rk4"', r"solver\.method = 'rk4': 'rosenbrock'"),
     ],
 )

@@ -14,6 +14,7 @@ from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA_VERSION
 from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings, as_json
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.offline.variator.check import Check, _at_ratio, check_heldout, nrmse, quadratic, smooth
 from rtcvt.offline.variator.heldout import (
     COLUMNS,
@@ -427,4 +428,12 @@ def test_report_is_complete_and_says_what_is_missed(tmp_path):
 
 
 def test_report_of_a_model_within_all_limits():
-    assert "PASSED" in report_page(checked([held("a")]))
+    check = checked([held("a")])
+    page = report_page(check)
+    assert "PASSED" in page
+    assert "What was not measured of the stiffnesses, dampings and frictions of belt is an estimate" in page
+    known = {"belt": belt(load_parameters("pushbelt_24mm"))._asdict()}
+    for parameters, said in ((known, True), ({"belt": BELT}, False)):  # the shipped belt, a copy with its name
+        of = replace(check.heldout, unit="pushbelt_24mm", parameters=parameters)
+        page = report_page(replace(check, heldout=of))
+        assert ("Most stiffnesses, dampings and frictions of pushbelt_24mm are estimates" in page) == said

@@ -376,7 +376,8 @@ def machines(count: int, folder: Path, first: int = 0) -> Outcome:
 
 
 READERS = (
-    "show {}.toml", "simulate {}.toml", "export {}.toml --no-check -o out.fmu", "ssp {}.toml -o out.ssp",
+    "show {}.toml", "show {}.toml --keys", "simulate {}.toml", "export {}.toml --no-check -o out.fmu",
+    "ssp {}.toml -o out.ssp",
     "check {}.toml -o out.html", "map {}.toml -o out.html", "sheave {}.toml -o out.html",
     "campaign pushbelt_24mm --plan {}.toml -o out", "calibrate pushbelt_24mm --plan {}.toml -o out",
     "reduce {} -o out.h5", "run {}.fmu", "run unit.fmu --scenario {}.toml", "run unit.fmu --inputs {}.csv",

@@ -68,10 +68,13 @@ def require_picture(path: Path) -> None:
 
 def save(figure: Any, path: Path) -> None:
     """Write a figure; a name that is not a picture's is refused with an InputError."""
+    from matplotlib import rc_context
+
     require_picture(path)
     with replaced_on_success(path) as temporary:
         drawn = BytesIO()  # since Matplotlib's PDF does not survive a full disk
-        figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=110)
+        with rc_context({"svg.hashsalt": "rtcvt"}):  # the same names in each file
+            figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=110)
         temporary.write_bytes(drawn.getvalue())
 
 

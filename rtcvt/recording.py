@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__, processes, quantity
+from rtcvt.environment import now
 from rtcvt.errors import InputError, near
 from rtcvt.files import goes_on_with, new_beside, require_unread
 from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in, texts_of
@@ -345,7 +345,7 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
         The file cannot be written; nothing is left behind.
     """
     with new_hdf5(path, SEAL) as file:
-        stamp = datetime.now(UTC).isoformat(timespec="seconds")
+        stamp = now().isoformat(timespec="seconds")
         own = {"schema_version": SCHEMA_VERSION, "kind": kind, "rtcvt_version": __version__, "revision": revision()}
         file.attrs.update({**recording.attributes, **own, "created": stamp})
         packed = len(recording.time) > UNPACKED

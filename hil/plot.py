@@ -16,7 +16,7 @@ import numpy as np
 
 from rtcvt.errors import InputError, near
 from rtcvt.hil.recorder import FLAGS
-from rtcvt.recording import Recording, replaced_on_success
+from rtcvt.recording import Recording, optional, replaced_on_success
 
 PICTURES = (".png", ".svg", ".pdf")
 POINTS = 4000  # columns of a diagram: longer signals show the range in each
@@ -54,10 +54,8 @@ def draw(recording: Recording, path: Path, names: Sequence[str] | None = None, t
     InputError
         No such signal, another kind of picture, or nothing to draw.
     """
-    from matplotlib.figure import Figure
-
     require_picture(path)
-    save(draw_on(Figure, recording, names, title)[0].figure, path)
+    save(draw_on(optional("matplotlib.figure").Figure, recording, names, title)[0].figure, path)
 
 
 def require_picture(path: Path) -> None:
@@ -68,12 +66,10 @@ def require_picture(path: Path) -> None:
 
 def save(figure: Any, path: Path) -> None:
     """Write a figure; a name that is not a picture's is refused with an InputError."""
-    from matplotlib import rc_context
-
     require_picture(path)
     with replaced_on_success(path) as temporary:
         drawn = BytesIO()  # since Matplotlib's PDF does not survive a full disk
-        with rc_context({"svg.hashsalt": "rtcvt"}):  # the same names in each file
+        with optional("matplotlib").rc_context({"svg.hashsalt": "rtcvt"}):  # the same names in each file
             figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=110)
         temporary.write_bytes(drawn.getvalue())
 

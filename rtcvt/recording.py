@@ -132,7 +132,7 @@ class Recording:
 
     def to_dataframe(self) -> Any:
         """A pandas.DataFrame with the time [s] as index and a column for each signal; ``attrs["units"]`` by name."""
-        pandas = _optional("pandas")
+        pandas = optional("pandas")
         index = pandas.Index(self.time, name="time")
         frame = pandas.DataFrame({name: s.values for name, s in self.signals.items()}, index=index)
         frame.attrs["units"] = {name: s.unit for name, s in self.signals.items()}
@@ -140,7 +140,7 @@ class Recording:
 
     def to_xarray(self) -> Any:
         """An xarray.Dataset over the coordinate ``time``; each variable has ``units`` and ``long_name``."""
-        xarray = _optional("xarray")
+        xarray = optional("xarray")
         found = {
             name: ("time", s.values, {"units": s.unit, "long_name": s.description}) for name, s in self.signals.items()
         }
@@ -149,7 +149,7 @@ class Recording:
 
     def plot(self, *names: str, title: str = "") -> Any:
         """Draw signals over time with matplotlib, by default all; returns the axes, one for each panel."""
-        pyplot = _optional("matplotlib.pyplot")
+        pyplot = optional("matplotlib.pyplot")
         from rtcvt.hil.plot import draw_on
 
         return draw_on(pyplot.figure, self, names, title)
@@ -166,7 +166,7 @@ class Recording:
         return Path(path)
 
 
-def _optional(package: str) -> Any:
+def optional(package: str) -> Any:
     """A package of the extra ``data``."""
     try:
         return import_module(package)

@@ -52,7 +52,8 @@ dist: .venv/installed
 	rm -rf build/dist
 	$(BIN)/python -m build --outdir build/dist .
 
-# the main job from an empty environment outside of the checkout, in a folder with files of the packages' former names
+# the main job from an empty environment outside of the checkout, in a folder with files of the packages' former names;
+# then what the pages say of each extra, each alone on top of the core
 installed: dist
 	rm -rf build/installed && mkdir -p build/installed
 	$(BIN)/python -m venv build/installed/venv
@@ -66,6 +67,16 @@ installed: dist
 	$(CURDIR)/build/installed/venv/bin/python -c "import rtcvt; from rtcvt.kind import load_unit; \
 		load_unit('pushbelt_cvt').build(); print(rtcvt.load('planetary').simulate())" && \
 	ls -l && rm -r $$work
+	$(BIN)/python -m venv build/installed/core
+	build/installed/core/bin/python -m pip install --quiet --disable-pip-version-check $(CURDIR)/build/dist/*.whl
+	set -e; cd build/installed; core=$$(echo $$PWD/core/lib/python*/site-packages); \
+	for extra in core offline hil native data; do \
+		if [ $$extra != core ]; then \
+			$(abspath $(BIN))/python -m venv $$extra; echo $$core > $$(echo $$extra/lib/python*/site-packages)/core.pth; \
+			$$extra/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls $(CURDIR)/build/dist/*.whl)[$$extra]"; \
+		fi; \
+		mkdir -p tried/$$extra; (cd tried/$$extra; ../../$$extra/bin/python $(CURDIR)/tests/installed.py $$extra); \
+	done
 
 .venv/demo: pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }

@@ -6,10 +6,10 @@ defined once by its exponents of the SI base units; a display unit by ``displaye
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__, quantity
+from rtcvt.environment import now
 from rtcvt.fmu.dependencies import Sets, dependencies
 from rtcvt.model import Model, Variable
 
@@ -126,7 +126,7 @@ def root_element(model: Model, version: str, **token: str) -> Element:
         description=f"{model.description or model.name} ({model.fidelity})",
         version=__version__,
         generationTool=f"rtcvt {__version__}",
-        generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        generationDateAndTime=now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         variableNamingConvention="structured",
     )
 

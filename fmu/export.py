@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import json
 import sys
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import distribution
@@ -21,6 +22,7 @@ from pathlib import Path
 from pythonfmu.builder import FmuBuilder
 
 from rtcvt import __version__
+from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.slave import SETTINGS, UNIT_FILE
@@ -116,8 +118,22 @@ def export_python(
         (licences / "pythonfmu.txt").write_text(_licence("pythonfmu"), encoding="utf-8")  # its library is in the unit
         if documentation is not None:
             (work / "documentation" / "index.html").write_text(documentation, encoding="utf-8")
-        FmuBuilder.build_FMU(script, temporary, [unit_file, settings_file, *unit.files_beside], work / "documentation")
+        files = [unit_file, settings_file, *unit.files_beside]
+        FmuBuilder.build_FMU(script, work / "built.fmu", files, work / "documentation")
+        with zipfile.ZipFile(work / "built.fmu") as archive:
+            archive.extractall(work / "unit")
+        pack(work / "unit", temporary)
     return path
+
+
+def pack(folder: Path, path: Path) -> None:
+    """Write a folder as an archive that depends on nothing but its files and the time (`rtcvt.environment.now`)."""
+    date = min(max(now().timetuple()[:6], (1980, 1, 1, 0, 0, 0)), (2107, 12, 31, 23, 59, 58))  # that a zip can hold
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(f for f in folder.rglob("*") if f.is_file()):
+            member = zipfile.ZipInfo(file.relative_to(folder).as_posix(), date)
+            member.create_system, member.external_attr = 3, 0o100644 << 16  # of Unix, everywhere
+            archive.writestr(member, file.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
 def _licence(package: str) -> str:

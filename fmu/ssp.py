@@ -14,17 +14,17 @@ differently, or not at all, is avoided:
   importer reads, and in the description, with the step up to which flanges are stable where inputs are held.
 """
 
-import zipfile
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__, quantity
+from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
+from rtcvt.fmu.export import pack
 from rtcvt.fmu.native.export import PLATFORMS, Version, unit_variables, write_unit
 from rtcvt.fmu.native.fmi3 import array_lengths
 from rtcvt.model import Model, Variable
@@ -92,14 +92,8 @@ def export_ssp(parts: Parts, path: Path, platforms: Sequence[str] = ("linux64",)
         (root / "resources").mkdir()
         for name, model in parts.models.items():
             write_unit(model, root / "resources" / f"{name}.fmu", platforms, _duration(parts), fmi=fmi)
-        _pack(root, temporary)
+        pack(root, temporary)
     return path
-
-
-def _pack(folder: Path, path: Path) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(f for f in folder.rglob("*") if f.is_file()):
-            archive.write(file, file.relative_to(folder).as_posix())
 
 
 # --- description ------------------------------------------------------------------------------------------------------
@@ -129,7 +123,7 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
         name=system.name,
         description=f"{system.description or system.name}; communication step {step:g} s{about}",
         generationTool=f"rtcvt {__version__}",
-        generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        generationDateAndTime=now().strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
     whole = SubElement(root, _name("ssd:System"), name=system.name)
     elements = SubElement(whole, _name("ssd:Elements"))

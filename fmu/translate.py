@@ -401,7 +401,7 @@ class _KernelReader:
         if self.result not in (None, NOTHING) and not _returns(body):
             raise self.error(self.tree, f"{self.tree.name} may end without a result")
         module = self.python.__module__.removeprefix("rtcvt.")
-        text = inspect.getdoc(self.python) or ""
+        text = ast.get_docstring(self.tree) or ""
         comment = f"{module}.{self.tree.name}{': ' + text if text else ''}"
         of_rows = getattr(self.python, "of_rows", False)
         function = Function(name, comment, self.parameters, self.result or NOTHING, body, of_rows)

@@ -19,7 +19,7 @@ import numpy as np
 from rtcvt.errors import InputError, near
 from rtcvt.hil.recorder import FLAGS
 from rtcvt.labels import AS_TEXT, as_text, legend
-from rtcvt.recording import Recording, replaced_on_success
+from rtcvt.recording import Recording, optional, replaced_on_success
 
 PICTURES = (".png", ".svg", ".pdf")
 POINTS = 4000  # columns of a diagram: longer signals show the range in each
@@ -59,12 +59,10 @@ def draw(recording: Recording, path: Path, names: Sequence[str] | None = None, t
     InputError
         No such signal, another kind of picture, or nothing to draw.
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     require_picture(path)
-    with rc_context(AS_TEXT):  # ticks are made when they are drawn
-        save(draw_on(Figure, recording, names, title)[0].figure, path)
+    figure = optional("matplotlib.figure").Figure
+    with optional("matplotlib").rc_context(AS_TEXT):  # ticks are made when they are drawn
+        save(draw_on(figure, recording, names, title)[0].figure, path)
 
 
 def require_picture(path: Path) -> None:
@@ -79,7 +77,8 @@ def save(figure: Any, path: Path) -> None:
     with replaced_on_success(path) as temporary, catch_warnings():
         filterwarnings("ignore", "Glyph")  # a sign that the font does not have is drawn as a box
         drawn = BytesIO()  # since Matplotlib's PDF does not survive a full disk
-        figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=110)
+        with optional("matplotlib").rc_context({"svg.hashsalt": "rtcvt"}):  # the same names in each file
+            figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=110)
         temporary.write_bytes(drawn.getvalue())
 
 

@@ -39,7 +39,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,6 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__, processes
+from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, opened
 from rtcvt.hdf5 import BLOCK, MARK, grow, hashed, new_series, require_bounded, seal
@@ -160,7 +160,7 @@ def _about(kind: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
         "kind": kind,
         "rtcvt_version": __version__,
         "revision": revision(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": now().isoformat(timespec="seconds"),
         **attributes,
         "completed": False,
         "message": UNFINISHED,

@@ -1,7 +1,9 @@
-"""The command ``rtcvt``: signals end it in order from the first line on.
+"""The command ``rtcvt``: signals end it in order.
 
-SIGINT, SIGTERM and SIGHUP become exceptions, so that what was begun is cleaned up: temporary files, extracted units,
-processes. Once the loop of a rig runs it takes them itself, see `rtcvt.hil.rig`. A second one acts as usual.
+Until it is imported, signals end it at once: a library that waits for ever while it starts would not let Python handle
+them. Then SIGINT, SIGTERM and SIGHUP become exceptions, so that what was begun is cleaned up: temporary files,
+extracted units, processes. Once the loop of a rig runs it takes them itself, see `rtcvt.hil.rig`. A second one acts as
+usual.
 """
 
 import os
@@ -9,6 +11,8 @@ import signal
 import sys
 from types import FrameType
 
+from rtcvt.environment import library_that_fails, prepare
+from rtcvt.errors import InputError
 from rtcvt.module_path import leave_current_folder
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -62,6 +66,11 @@ def _all(handler: signal.Handlers) -> None:
         signal.signal(number, handler)
 
 
+def _refused(why: object) -> SystemExit:
+    sys.stderr.write(f"error: {why}\n")
+    return SystemExit(2)
+
+
 def _opened() -> None:
     """Standard streams that were closed become the null device, or the next files would take their places."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
@@ -77,17 +86,26 @@ def main() -> None:
     """Entry point of the command ``rtcvt``."""
     leave_current_folder()
     _opened()
-    for number in _SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
-            signal.signal(number, _end)
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup has it
+    for number in heard:
+        signal.signal(number, signal.SIG_DFL)
     sys.unraisablehook = _not_raised
     try:
+        prepare()
         from rtcvt.cli import main as command
 
+        for number in heard:
+            signal.signal(number, _end)
         command()
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         raise SystemExit(130) from None
+    except InputError as error:
+        raise _refused(error) from None
+    except Exception as error:
+        if library := library_that_fails(error):
+            raise _refused(f"{library} does not start: {str(error).splitlines()[0]}") from None
+        raise
     finally:
         _all(signal.SIG_IGN)  # it has ended
         if _came and hasattr(signal, "SIGALRM"):

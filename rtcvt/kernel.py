@@ -47,7 +47,8 @@ def compiler(pipeline_class: type[KernelCompiler] = KernelCompiler, **options: A
     options = {"nopython": True, "boundscheck": None, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
 
     def decorate(function: Any) -> Any:
-        if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]  # the kernel is its own Python, from which C is made
+            function.py_func = function
             return function
         made = Dispatcher(function, targetoptions=options, pipeline_class=pipeline_class)
         made.enable_caching()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from rtcvt.environment import docstring
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, render
 from rtcvt.kind import Unit
@@ -92,4 +93,4 @@ def built(
 def page(model: Model, part: Part, errors: Sequence[ErrorRow] | None = None) -> str:
     """The page inside the FMU: how to use the part, its variables and equations, and its unit file."""
     kernels = inspect.getmodule(getattr(model.step, "py_func", model.step))
-    return render("rtcvt.html:part.html", model=model, unit=part, errors=errors, equations=kernels.__doc__)
+    return render("rtcvt.html:part.html", model=model, unit=part, errors=errors, equations=docstring(kernels))

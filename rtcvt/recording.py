@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__, processes, quantity
+from rtcvt.environment import now
 from rtcvt.errors import InputError, near
 from rtcvt.files import goes_on_with, new_beside, require_unread
 from rtcvt.hdf5 import BLOCK, MARK, Schema, hashed, new_series, open_sealed, text_in, texts_of
@@ -132,7 +132,7 @@ class Recording:
 
     def to_dataframe(self) -> Any:
         """A pandas.DataFrame with the time [s] as index and a column for each signal; ``attrs["units"]`` by name."""
-        pandas = _optional("pandas")
+        pandas = optional("pandas")
         index = pandas.Index(self.time, name="time")
         frame = pandas.DataFrame({name: s.values for name, s in self.signals.items()}, index=index)
         frame.attrs["units"] = {name: s.unit for name, s in self.signals.items()}
@@ -140,7 +140,7 @@ class Recording:
 
     def to_xarray(self) -> Any:
         """An xarray.Dataset over the coordinate ``time``; each variable has ``units`` and ``long_name``."""
-        xarray = _optional("xarray")
+        xarray = optional("xarray")
         found = {
             name: ("time", s.values, {"units": s.unit, "long_name": s.description}) for name, s in self.signals.items()
         }
@@ -149,7 +149,7 @@ class Recording:
 
     def plot(self, *names: str, title: str = "") -> Any:
         """Draw signals over time with matplotlib, by default all; returns the axes, one for each panel."""
-        pyplot = _optional("matplotlib.pyplot")
+        pyplot = optional("matplotlib.pyplot")
         from rtcvt.hil.plot import draw_on
 
         return draw_on(pyplot.figure, self, names, title)
@@ -166,7 +166,7 @@ class Recording:
         return Path(path)
 
 
-def _optional(package: str) -> Any:
+def optional(package: str) -> Any:
     """A package of the extra ``data``."""
     try:
         return import_module(package)
@@ -345,7 +345,7 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
         The file cannot be written; nothing is left behind.
     """
     with new_hdf5(path, SEAL) as file:
-        stamp = datetime.now(UTC).isoformat(timespec="seconds")
+        stamp = now().isoformat(timespec="seconds")
         own = {"schema_version": SCHEMA_VERSION, "kind": kind, "rtcvt_version": __version__, "revision": revision()}
         file.attrs.update({**recording.attributes, **own, "created": stamp})
         packed = len(recording.time) > UNPACKED

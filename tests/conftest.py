@@ -13,16 +13,6 @@ from hypothesis import settings
 from numba.core import config as numba_config
 from xdist.scheduler import LoadFileScheduling
 
-from rtcvt import kernel as kernels
-
-if numba_config.DISABLE_JIT:  # kernels are their own Python, from which C is made
-
-    def _as_python(function):
-        function.py_func = function
-        return function
-
-    kernels._compile = kernels._inline = _as_python
-
 from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
 from rtcvt.unitfile import shipped_units

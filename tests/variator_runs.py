@@ -5,7 +5,8 @@ import json
 import numpy as np
 
 from rtcvt.offline.pushbelt.planar.model import INPUTS, LOSSES
-from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA_VERSION
+from rtcvt.offline.pushbelt.run.marks import FILE
+from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA_VERSION
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, Branch, Point, Run, Settings, as_json
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY

@@ -27,7 +27,6 @@ import os
 import platform
 import shutil
 import sys
-import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -39,10 +38,11 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__, processes
+from rtcvt.environment import home
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.description import model_description
-from rtcvt.fmu.export import require_fmu_name
+from rtcvt.fmu.export import pack, require_fmu_name
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
 from rtcvt.fmu.native.reference import FOLDER as REFERENCE
 from rtcvt.fmu.native.reference import write_reference
@@ -250,9 +250,7 @@ def write_unit(
         write_binaries(root, identifier, targets, fmi)
         if not open_source:
             shutil.rmtree(root / SOURCES)
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in sorted(f for f in root.rglob("*") if f.is_file()):
-                archive.write(file, file.relative_to(root).as_posix())
+        pack(root, path)
 
 
 def _write_xml(root: Element, path: Path) -> None:
@@ -526,8 +524,8 @@ def compile_unit(sources: Path, binary: Path, name: str) -> None:
         command += ["-lm", "-Wl,-z,now,-z,relro"]
     if "darwin" in name:
         command += [f"-Wl,-install_name,@rpath/{binary.name}"]  # not the folder where it was made
-    here = {"TMPDIR": "."}  # nor does clang, when it makes a C library, for its own files
-    cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or str(Path.home())
+    here = {"TMPDIR": ".", "HOME": str(home())}  # nor does clang, when it makes a C library, for its own files
+    cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or here["HOME"]
     with ExitStack() as stack:
         if "%" in cache:
             folder = stack.enter_context(TemporaryDirectory(dir=sources))

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from rtcvt import processes
+from rtcvt.environment import home
 from rtcvt.errors import InputError
 
 SOURCE = Path(__file__).with_name("loop.c")
@@ -56,7 +57,7 @@ def library() -> Path:
 
 def _cache() -> Path:
     given = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(given) if Path(given).is_absolute() else Path.home() / ".cache") / "rtcvt"
+    return (Path(given) if Path(given).is_absolute() else home() / ".cache") / "rtcvt"
 
 
 def _compiler() -> list[str] | None:

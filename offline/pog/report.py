@@ -8,7 +8,6 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from rtcvt.environment import now
 from rtcvt.html import COLOURS, ErrorRow, error_table, figure, number, percent, quantity, table, text
 from rtcvt.kernel import SATURATED
 from rtcvt.offline.pictures import (
@@ -438,7 +438,7 @@ def _dynamics(check: Check) -> str:
 def _method(check: Check) -> str:
     s = check.scenarios[0]
     method = check.unit.solver.method
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    made = now().strftime("%Y-%m-%d %H:%M UTC")
     rows = [
         ("made", made),
         ("revision", text(revision())),

@@ -1,6 +1,11 @@
 """Pushbelts declare themselves: they have a full model only, which the reduced models of variators are made from."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
+from rtcvt.offline.pushbelt.run.marks import is_run
 
 _SHOW = """Of a pushbelt its numbers and cases are printed. With --model theory and a --case, clamping forces, speeds,
 torques, slip and losses of the steady theory (JSON keys as of simulate). With --modes also the modes of the ring set,
@@ -89,6 +94,14 @@ _AT = (
     Option("case", "Operating point of the unit file.", metavar="NAME"),
     Option("row", "Number of the load torque in the case's row.", int, 0, minimum=0),
 )
+
+
+def _of_a_run(place: str) -> Callable[..., Any]:
+    """The function at a place, see `lazily`, of files of runs; None of others."""
+    call = lazily(place)
+    return lambda path, *values: call(path, *values) if is_run(Path(path)) else None
+
+
 KIND = Kind(
     names=("pushbelt",),
     title="pushbelts",
@@ -150,7 +163,7 @@ KIND = Kind(
     reduce=Task(lazily("rtcvt.offline.variator.tasks:reduce"), help=_REDUCE),
     calibrate=Task(lazily("rtcvt.offline.variator.calibration.task:calibrate"), help=_CALIBRATE),
     sheave=Task(lazily("rtcvt.offline.pushbelt.tasks:sheave"), help=_SHEAVE),
-    recording=lazily("rtcvt.offline.pushbelt.tasks:recording"),
-    picture=lazily("rtcvt.offline.pushbelt.picture:picture"),
-    view=lazily("rtcvt.offline.pushbelt.scene:scene"),
+    recording=_of_a_run("rtcvt.offline.pushbelt.tasks:recording"),
+    picture=_of_a_run("rtcvt.offline.pushbelt.picture:picture"),
+    view=_of_a_run("rtcvt.offline.pushbelt.scene:scene"),
 )

@@ -20,7 +20,6 @@ from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
 from rtcvt.labels import AS_TEXT, as_text
 from rtcvt.offline.pictures import GREY, over_sections
-from rtcvt.offline.pushbelt.run import runfile
 from rtcvt.offline.pushbelt.run.reading import element_forces, element_history, figures, open_run, run_of
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
 from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, edge_ratio
@@ -49,16 +48,14 @@ _MOTION = (
 )
 
 
-def picture(path: Path) -> Figure | None:
-    """The picture of a run's file, also of one that still grows; None: a file of another kind.
+def picture(path: Path) -> Figure:
+    """The picture of a run's file, also of one that still grows.
 
     Raises
     ------
     InputError
         A damaged file, or one without frames.
     """
-    if not runfile.is_run(path):
-        return None
     with open_run(path) as file:
         if len(file["time"]) < 2:
             raise InputError(path, "", None, "a run with two frames or more")

@@ -23,7 +23,6 @@ from rtcvt.offline.pushbelt.compiled import compiled
 from rtcvt.offline.pushbelt.contact.element_element import gaps, joint
 from rtcvt.offline.pushbelt.contact.element_ring import project, saddle
 from rtcvt.offline.pushbelt.ring.ring import N_SHAPE, ring, shape_of
-from rtcvt.offline.pushbelt.run import runfile
 from rtcvt.offline.pushbelt.run.reading import figures, open_run, run_of
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS, push_force
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS
@@ -54,16 +53,14 @@ SIDES = ("left", "right")
 _LENGTHS = ("d_A", "delta_0", "t_B", "t_R", "t_T", "t_S", "h_R", "h_S", "h_T", "h_P", "h_H", "r_P1", "r_P2", "y_P")
 
 
-def scene(path: Path, start: float | None, stop: float | None, most: int) -> Scene | None:
-    """The scene of a run's file, from `start` to `stop` [s] with `most` frames; None: a file of another kind.
+def scene(path: Path, start: float | None, stop: float | None, most: int) -> Scene:
+    """The scene of a run's file, from `start` to `stop` [s] with `most` frames.
 
     Raises
     ------
     InputError
         A damaged file, or less than two frames in this time.
     """
-    if not runfile.is_run(path):
-        return None
     with open_run(path) as file:
         chosen = chosen_frames(file["time"][()], start, stop, most)
         parameters = unit.read_parameters(parse_unit_file(file["unit_file"].asstr()[()], str(path)))

@@ -257,13 +257,11 @@ def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
     return Run(path, known | figures(point, found), summary(title, found))
 
 
-def recording(path: Path) -> Recording | None:
-    """What a run's file holds over time, also one that still grows; None: a file of another kind."""
+def recording(path: Path) -> Recording:
+    """What a run's file holds over time, also one that still grows."""
     from rtcvt.offline.pushbelt.run import runfile
     from rtcvt.offline.pushbelt.run.reading import Tables, open_run
 
-    if not runfile.is_run(path):
-        return None
     with open_run(path) as file:
         return replace(runfile.recording_of(file), tables=Tables(path, file))
 

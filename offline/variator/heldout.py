@@ -15,7 +15,6 @@ half the size. Everything else is stored as float32, too; all of it is far below
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__
+from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import Schema, open_sealed
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
@@ -241,7 +241,7 @@ def write_heldout(table: HeldOut, path: Path) -> None:
             kind=KIND,
             rtcvt_version=__version__,
             written_by=revision(),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            created=now().isoformat(timespec="seconds"),
             unit=table.unit,
             parameters=json.dumps(table.parameters),
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.kind import kind_of_file, load_unit
-from rtcvt.offline.pushbelt.run.runfile import is_run
+from rtcvt.offline.pushbelt.run.marks import is_run
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.scene import field_channels, sheave_geometry, taut_apex
 from rtcvt.offline.pushbelt.unit import parameters as full

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from rtcvt.belt import kernels
 from rtcvt.belt.unit import BeltUnit
+from rtcvt.environment import docstring
 from rtcvt.html import ErrorRow, number, quantity, render, text
 from rtcvt.model import Model
 
@@ -25,5 +26,5 @@ def belt_page(model: Model, unit: BeltUnit, errors: Sequence[ErrorRow] | None = 
         worst=max((r.nrms / r.limit for r in errors or ()), default=0.0),
         pulleys=rows,
         length=path.length,
-        equations=kernels.__doc__,
+        equations=docstring(kernels),
     )

@@ -79,6 +79,8 @@ def main() -> None:
         fail(f"{getattr(error, 'filename', None) or 'output'}: {what}", 2)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
+        if "pip install" in str(error):
+            fail(str(error), 2)
         if package not in EXTRAS:
             raise
         fail(f"this command needs {package}: pip install rtcvt[{EXTRAS[package]}]", 2)

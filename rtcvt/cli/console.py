@@ -23,6 +23,7 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from rtcvt.cli import completion
+from rtcvt.environment import docstring
 from rtcvt.errors import InputError
 from rtcvt.files import command_files
 from rtcvt.kind import Checked, Kind, Option, Task, kinds, load_unit
@@ -165,7 +166,7 @@ Substeps = Annotated[
 
 def command(function: Callable[..., None], more: Iterable[str] = ()) -> Callable[..., None]:
     """Register a command whose help is its docstring and what follows, paragraph by paragraph."""
-    paragraphs = "\n\n".join([inspect.cleandoc(function.__doc__ or ""), *more]).split("\n\n")
+    paragraphs = "\n\n".join([inspect.cleandoc(docstring(function)), *more]).split("\n\n")
     text = "\n\n".join(" ".join(p.split()) for p in paragraphs)
     text = text.replace("[", r"\[").replace(r"\[bold]", "[bold]").replace(r"\[/]", "[/]")  # units are no markup
     return app.command(help=text, cls=_Command)(function)

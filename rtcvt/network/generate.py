@@ -14,13 +14,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import gettempdir
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numba.core import config
 
+from rtcvt.environment import home
 from rtcvt.model import Model
 from rtcvt.network import kernels as pattern
 
@@ -122,7 +122,7 @@ def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:
 
 def _written(name: str, text: str) -> str:
     """Path of a file with this text, in the first folder that takes it."""
-    folders = [Path(__file__).parent / "__pycache__", Path.home() / ".cache" / "rtcvt", Path(gettempdir())]
+    folders = [Path(__file__).parent / "__pycache__", home() / ".cache" / "rtcvt"]
     chosen = getattr(config, "CACHE_DIR", "")
     if chosen:
         folders.insert(0, Path(chosen))

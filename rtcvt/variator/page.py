@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.control import limits
+from rtcvt.environment import docstring
 from rtcvt.errors import InputError
 from rtcvt.files import read_json
 from rtcvt.html import ErrorRow, figure, number, render, text
@@ -77,7 +78,7 @@ def variator_page(
         unit=unit,
         errors=errors,
         given=[name for name in FLANGES if name in unit.flanges.speeds()],
-        equations=[m.__doc__ for m in modules],
+        equations=[docstring(m) for m in modules],
         laws=laws,
         counts=(len(LAWS), sum(len(f.modes) for f in laws.fields)),
         coordinates=_coordinates(laws),

@@ -37,7 +37,6 @@ file is sealed, see `rtcvt.hdf5`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
@@ -47,6 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__
+from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import Schema, open_sealed, refused
 from rtcvt.quantity import MOST
@@ -527,7 +527,7 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
             kind=KIND,
             rtcvt_version=__version__,
             revision=revision(),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            created=now().isoformat(timespec="seconds"),
             name=model.name,
             **{k: v for k, v in model.attributes.items() if k not in _OWN},
         )

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import open_sealed, refused
 from rtcvt.offline.pushbelt.contact import ledger
+from rtcvt.offline.pushbelt.run.marks import FILE, is_journal
 from rtcvt.offline.pushbelt.run.progress import Progress, joined
-from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA, Journal, is_journal
+from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA, Journal
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Run, from_json
 from rtcvt.offline.pushbelt.run.snapshots import push_force, revolutions
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of, summary

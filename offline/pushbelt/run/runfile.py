@@ -38,10 +38,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files import goes_on_with, opened, require_regular
+from rtcvt.files import goes_on_with, require_regular
 from rtcvt.hdf5 import MARK, Schema, checked, hashed
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS
 from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.marks import JOURNAL
 from rtcvt.offline.pushbelt.run.schedule import ENDS
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS, SECTIONS
 from rtcvt.offline.pushbelt.run.windows import counted
@@ -54,7 +55,6 @@ Arrays = dict[str, NDArray[Any]]
 
 KIND, SCHEMA_VERSION = "pushbelt run", 2
 SCHEMA = Schema(KIND, SCHEMA_VERSION, "rtcvt simulate UNIT -o FILE, or rtcvt campaign,")
-FILE, JOURNAL = b"rtcvt run file 2", b"rtcvt run part 2"
 _LENGTH = struct.Struct("<Q")
 
 
@@ -144,21 +144,6 @@ _OTHER: dict[str, tuple[str, str, tuple[str, ...]]] = {  # unit, description, co
 
 
 # --- seal
-
-
-def is_run(path: Path) -> bool:
-    """Whether a file begins as one of a run does."""
-    return _begin(path) in (FILE, JOURNAL)
-
-
-def is_journal(path: Path) -> bool:
-    """Whether a file begins as a journal does."""
-    return _begin(path) == JOURNAL
-
-
-def _begin(path: Path) -> bytes:
-    with opened(path, None) as file:
-        return file.read(len(FILE))
 
 
 # --- journal

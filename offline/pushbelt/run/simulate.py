@@ -21,7 +21,6 @@ import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +28,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__
+from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with
 from rtcvt.offline.pushbelt.planar.model import Frames
+from rtcvt.offline.pushbelt.run.marks import FILE
 from rtcvt.offline.pushbelt.run.prepare import Prepared, lengths, prepare, ring_steps, started, stepped
 from rtcvt.offline.pushbelt.run.profiles import observe as observe_profiles
 from rtcvt.offline.pushbelt.run.profiles import write_profiles
 from rtcvt.offline.pushbelt.run.progress import Progress, joined
 from rtcvt.offline.pushbelt.run.reading import open_run, partial_path
 from rtcvt.offline.pushbelt.run.resume import attributes_of, extended, replayed
-from rtcvt.offline.pushbelt.run.runfile import ACROSS, ACROSS_HEAVY, DATASETS, FILE, HEAVY, Arrays, Journal
+from rtcvt.offline.pushbelt.run.runfile import ACROSS, ACROSS_HEAVY, DATASETS, HEAVY, Arrays, Journal
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, LIMIT, RUNAWAY, Branch, Point, Run
 from rtcvt.offline.pushbelt.run.snapshots import exit_force, snapshots
 from rtcvt.offline.pushbelt.run.windows import edge_ratio, passing
@@ -175,8 +176,8 @@ def _holding(made: Prepared, there: Progress, F_I: float | None) -> float:
 
 
 def _stamp() -> dict[str, str]:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"rtcvt_version": __version__, "revision": revision(), "created": now}
+    made = now().isoformat(timespec="seconds")
+    return {"rtcvt_version": __version__, "revision": revision(), "created": made}
 
 
 def _branch_inputs(made: Prepared, branch: Branch, F_I: float) -> Array:

@@ -6,6 +6,7 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 from rtcvt.cli import app
+from rtcvt.offline.pushbelt.kind import KIND
 from rtcvt.offline.pushbelt.picture import picture
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import Branch, Case, Point, Run, Settings
@@ -73,4 +74,4 @@ def test_command(folder, tmp_path):
         assert found.exit_code == 0, found.output
         assert least < imread(out).shape[0] < most
     write_recording(tmp_path / "r.h5", Recording(np.arange(3.0), {"a": Signal(np.zeros(3), "N")}, {}, ""), "simulation")
-    assert picture(tmp_path / "r.h5") is None
+    assert KIND.picture(tmp_path / "r.h5") is None

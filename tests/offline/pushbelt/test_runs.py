@@ -18,9 +18,10 @@ from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
 from rtcvt.offline.pushbelt.contact import element_ring
 from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.marks import FILE
 from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
 from rtcvt.offline.pushbelt.run.reading import HISTORY, element_history, figures, open_run, partial_path, run_of
-from rtcvt.offline.pushbelt.run.runfile import DATASETS, FILE, Journal
+from rtcvt.offline.pushbelt.run.runfile import DATASETS, Journal
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, Branch, Case, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.windows import F_REF

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA_VERSION
+from rtcvt.offline.pushbelt.run.marks import FILE
+from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA_VERSION
 from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings, as_json
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY

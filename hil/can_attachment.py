@@ -1,8 +1,8 @@
 """The rig's side of a CAN bus: outputs go out after the steps, inputs come in, each in a thread of its own.
 
-Of a given database what the unit has is used: signals are found by the names of variables (`rtcvt.names`), values are
-converted between the units of both, and the rig sends only messages of its own node. What is not as one would expect is
-told in notes.
+Of a given database what the unit has is used: signals are found by the names of variables (`rtcvt.files.names`), values
+are converted between the units of both, and the rig sends only messages of its own node. What is not as one would
+expect is told in notes.
 
 Inputs that the scenario drives stay its own; all others come from the bus. Until the first message, and when none was
 taken for the time-out, an input has its fall-back: the loop in C sees to that, whatever becomes of these threads. While
@@ -30,9 +30,10 @@ import cantools
 import numpy as np
 from cantools.database.can import Database, Message, Signal
 
-from rtcvt import names
 from rtcvt.errors import InputError
-from rtcvt.files import read_text, require_regular
+from rtcvt.files import names, read_text, require_regular
+from rtcvt.files.quantity import conversion, known_unit
+from rtcvt.files.recording import replaced_on_success
 from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, pages, quantum, reach, require_usable
 from rtcvt.hil.dbc import (
     ENCODING,
@@ -55,9 +56,7 @@ from rtcvt.hil.loop import Command, Ending, Input
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.hil.rig import NEVER, Attachment, Running
 from rtcvt.model import Variable
-from rtcvt.quantity import conversion, known_unit
-from rtcvt.recording import replaced_on_success
-from rtcvt.scenario import Fault, Scenario
+from rtcvt.model.scenario import Fault, Scenario
 
 TIMEOUT = 0.1  # [s]
 OWN = {signal: f"\0{signal}" for signal in (HEARTBEAT, STATE)}  # variables of the rig, with names that no unit has

@@ -18,7 +18,7 @@ A tunable parameter has a message of its own, which the other side sends when it
 
 A variable with a range takes 16 bits over it if that is fine enough, see `FINEST`, a truth value 8 bits, an integer as
 many of `WIDTHS` as its range needs, any other a float of 32 bits. The cycle time is the step, or the smallest multiple
-of it of at least 1 ms. A signal is called like its variable, by the rules of `rtcvt.names`; names of more than 32
+of it of at least 1 ms. A signal is called like its variable, by the rules of `rtcvt.files.names`; names of more than 32
 characters stand in the attributes for them. The text is in code page 1252, as tools for these files read it.
 """
 
@@ -30,7 +30,7 @@ import cantools
 import numpy as np
 from cantools.database.can import Database, Message
 
-from rtcvt import names
+from rtcvt.files import names
 from rtcvt.model import Variable
 
 FROM_RIG, TO_RIG, PARAMETERS = 0x200, 0x100, 0x400  # identifiers count up from here

@@ -1,4 +1,4 @@
-"""Recordings that grow while a run goes on: HDF5 as in `rtcvt.recording`, or ASAM MDF 4; the suffix decides.
+"""Recordings that grow while a run goes on: HDF5 as in `rtcvt.files.recording`, or ASAM MDF 4; the suffix decides.
 
 A recording grows under the name ``NAME.part.SUFFIX`` and gets its own name when it is finished, so what a killed run
 leaves can be told from a complete one and can be read like it; a new run keeps it as ``NAME.part-1.SUFFIX``. While it
@@ -13,10 +13,10 @@ that stalls may hold up the rig. It goes on until it has written what it was giv
   file's end. After each append the block's length and the number of cycles in the channel group (##CG) are put right,
   in this order, so the file is a finalised MDF 4.10 at any time. Layout of blocks: ASAM MDF 4.1.0, section 6.
 
-Marks, as of `rtcvt.hdf5`. After each append a mark says how many rows count, with the digest of the descriptions and
-of these rows: in the user block of HDF5, before the data block of MDF. At the end the whole file is sealed; in MDF the
-mark then takes what follows the rows, too. Only what a mark confirms is read, and HDF5 that has no seal yet only after
-a process with a time limit has read it.
+Marks, as of `rtcvt.files.hdf5`. After each append a mark says how many rows count, with the digest of the descriptions
+and of these rows: in the user block of HDF5, before the data block of MDF. At the end the whole file is sealed; in MDF
+the mark then takes what follows the rows, too. Only what a mark confirms is read, and HDF5 that has no seal yet only
+after a process with a time limit has read it.
 
 The run's circumstances are attributes in HDF5 and a comment of the header, in JSON, in MDF; the unit file is the
 dataset ``unit_file`` or the attachment ``unit.toml``.
@@ -52,9 +52,9 @@ from rtcvt import __version__, processes
 from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, opened
-from rtcvt.hdf5 import BLOCK, MARK, grow, hashed, new_series, require_bounded, seal
-from rtcvt.names import mapped
-from rtcvt.recording import (
+from rtcvt.files.hdf5 import BLOCK, MARK, grow, hashed, new_series, require_bounded, seal
+from rtcvt.files.names import mapped
+from rtcvt.files.recording import (
     HDF5,
     SCHEMA_VERSION,
     SEAL,

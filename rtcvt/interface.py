@@ -20,22 +20,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import goes_on_with, read_json, temporary_folder
+from rtcvt.files import goes_on_with, quantity, read_json, temporary_folder
+from rtcvt.files.recording import Recording, Signal, require_writable
+from rtcvt.files.unitfile import parse_table, read_toml, shipped_units
 from rtcvt.kernel import FAILED, SATURATED
 from rtcvt.kind import Checked, Progress, Run, Task, kinds, load_unit
 from rtcvt.kind import Unit as Record
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.model import Instance as Buffers
-from rtcvt.recording import Recording, Signal, require_writable
-from rtcvt.scenario import Scenario, Table, apply_parameters, chosen_scenario, parameter_value
-from rtcvt.simulate import simulate
-from rtcvt.unitfile import parse_table, read_toml, shipped_units
+from rtcvt.model.scenario import Scenario, Table, apply_parameters, chosen_scenario, parameter_value
+from rtcvt.model.simulate import simulate
 
 if TYPE_CHECKING:
     from rtcvt.html import ErrorRow
-    from rtcvt.linear import Linear
+    from rtcvt.numerics.linearisation import Linear
     from rtcvt.offline.variator.campaign import Campaign
     from rtcvt.offline.variator.reduction import Reduction
 
@@ -245,7 +244,7 @@ class Unit:
         parameters: Mapping[str, Quantity] | None = None,
         inputs: Mapping[str, Quantity] | None = None,
     ) -> Linear:
-        """A, B, C, D of a real-time model, with its modes and frequency responses; see `rtcvt.linear`.
+        """A, B, C, D of a real-time model, with its modes and frequency responses; see `rtcvt.numerics.linearisation`.
 
         Parameters
         ----------
@@ -466,7 +465,7 @@ def check(
     InputError
         There is nothing to compare, or an option that the unit's check does not take.
     """
-    from rtcvt.recording import write_text
+    from rtcvt.files.recording import write_text
 
     given = unit if isinstance(unit, Unit) else load(unit)
     task = given.record.task("check")
@@ -584,8 +583,8 @@ class Instance:
         return self.copy()
 
     def linearise(self) -> Linear:
-        """A, B, C, D at the present state, see `rtcvt.linear`."""
-        from rtcvt.linear import linearise
+        """A, B, C, D at the present state, see `rtcvt.numerics.linearisation`."""
+        from rtcvt.numerics.linearisation import linearise
 
         return linearise(self._buffers)
 

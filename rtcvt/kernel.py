@@ -7,7 +7,8 @@ C compiler elsewhere. Division by zero gives Inf or NaN as in C; ``step`` functi
 
 Every kernel of the house is compiled by one policy (`compiler`), the full models' with options of their own.
 
-- Machine code on disk is stamped with all that is frozen in it (`rtcvt.stamp`): an edit recompiles what it reaches.
+- Machine code on disk is stamped with all that is frozen in it (`rtcvt.compiling.stamp`): an edit recompiles what it
+  reaches.
 - Real-time kernels do without numba's memory management (``_nrt=False``): counting references to each array that is
   passed on costs as much as a small model itself, and a kernel that allocates does not compile.
 """
@@ -18,7 +19,7 @@ from typing import Any
 
 from numba.core import config, event
 
-from rtcvt.dispatcher import Dispatcher, KernelCompiler, RealTimeCompiler
+from rtcvt.compiling.dispatcher import Dispatcher, KernelCompiler, RealTimeCompiler
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import slow
 
+from rtcvt.files.unitfile import parse_table, shipped_units
 from rtcvt.kind import load_unit
 from rtcvt.pog.diagram import unit_diagram
 from rtcvt.pog.unit import GearSystem
-from rtcvt.unitfile import parse_table, shipped_units
 
 
 @pytest.fixture(scope="module", params=["toroidal_kers", "ravigneaux", *map(slow, shipped_units("gear_system"))])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rtcvt.expression import parse, parse_signal
+from rtcvt.files.expression import parse, parse_signal
 
 NAMES = {"x": 0.7, "y": -1.3, "r_b1": 0.05}
 leaf = st.one_of(

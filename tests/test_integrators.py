@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from rtcvt.integrators import (
+from rtcvt.files.unitfile import parse_table
+from rtcvt.kind import load_unit
+from rtcvt.numerics.integrators import (
     RK4,
     ROSENBROCK,
     STAGES,
@@ -16,10 +18,8 @@ from rtcvt.integrators import (
     rosenbrock_solve,
     rosenbrock_stage,
 )
-from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem
-from rtcvt.unitfile import parse_table
 
 
 def advance(method, f, jacobian, x, h):

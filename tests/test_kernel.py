@@ -13,12 +13,12 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.errors import NumbaError
 
 from rtcvt.kernel import kernel
-from rtcvt.linalg import lu
+from rtcvt.numerics.linalg import lu
 from rtcvt.offline.beltdrive.compiled import compiled as beltdrive
 from rtcvt.offline.nonsmooth.compiled import compiled as nonsmooth
 from rtcvt.offline.pushbelt.compiled import compiled as pushbelt
 
-SCRIPT = "from rtcvt.elementary import cos; print(cos(0.0), cos.stats.cache_hits.total())"
+SCRIPT = "from rtcvt.numerics.elementary import cos; print(cos(0.0), cos.stats.cache_hits.total())"
 # a caller, and in modules of their own what it reaches
 MODULES = {
     "places": """

@@ -8,8 +8,8 @@ from discs import discs
 from scipy.signal import freqresp, lsim
 
 import rtcvt
+from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import load_unit
-from rtcvt.unitfile import parse_unit_file
 
 
 def system(folder, text):

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from rtcvt import dispatcher, machine_code
-from rtcvt.machine_code import Files
+from rtcvt.compiling import dispatcher, machine_code
+from rtcvt.compiling.machine_code import Files
 
 KERNELS = """
 from rtcvt.kernel import kernel

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtcvt.names import free, mapped
+from rtcvt.files.names import free, mapped
 
 NAMES = (
     "a.b",

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtcvt.elementary import cos, exp, log, power, sin
-from rtcvt.linalg import lu, lu_solve, lu_solve_transposed, ring_lu, ring_solve
+from rtcvt.numerics.elementary import cos, exp, log, power, sin
+from rtcvt.numerics.linalg import lu, lu_solve, lu_solve_transposed, ring_lu, ring_solve
 
 
 @given(st.floats(-1e5, 1e5, exclude_min=True, exclude_max=True))

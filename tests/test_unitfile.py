@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError, ask
+from rtcvt.files.unitfile import find_unit, line_of, parse_unit_file, read_unit_file, shipped_units
 from rtcvt.kind import kind_of_file, load_unit
+from rtcvt.model.scenario import load_scenario
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import read_gear_system
-from rtcvt.scenario import load_scenario
-from rtcvt.unitfile import find_unit, line_of, parse_unit_file, read_unit_file, shipped_units
 
 
 def raw(name="differential"):

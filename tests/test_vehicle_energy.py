@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hostile_inputs import KINDS, hostile_inputs
 
-from rtcvt.integrators import rosenbrock_integral
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
+from rtcvt.numerics.integrators import rosenbrock_integral
 from rtcvt.vehicle.layout import CarX, D, LineX
 from rtcvt.vehicle.parts import build_part
 

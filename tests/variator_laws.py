@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rtcvt.unitfile import parse_unit_file
+from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.reduced_model import (
     CORRECTIONS,

@@ -988,7 +988,7 @@ static bool step_in_parts(Instance *I, double t, double h)
         length = I->cut_length;
         done = I->cut_done;
     }
-    double parts = fmax(ceil(length / INTERNAL_STEP * (1.0 - 1e-9)), 1.0); /* as `enter` of rtcvt/stepping.py */
+    double parts = fmax(ceil(length / INTERNAL_STEP * (1.0 - 1e-9)), 1.0); /* as `enter` of rtcvt/model/stepping.py */
     if (!(parts <= MOST_PIECES && (double)done < parts)) {
         return false;
     }

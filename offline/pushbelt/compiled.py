@@ -14,7 +14,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from rtcvt.dispatcher import InnerCompiler, KernelCompiler
+from rtcvt.compiling.dispatcher import InnerCompiler, KernelCompiler
 from rtcvt.kernel import compiler
 
 

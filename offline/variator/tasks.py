@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from rtcvt.__main__ import caught
 from rtcvt.errors import InputError
+from rtcvt.files.recording import require_writable, write_text
 from rtcvt.kind import Campaigned, Progress, Shown, cell
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED, load_samples
@@ -23,7 +24,6 @@ from rtcvt.offline.variator.plan import Plan, load_plan, names_of
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
 from rtcvt.offline.variator.twins import figures, load_twins
-from rtcvt.recording import require_writable, write_text
 from rtcvt.variator.build import find_reduced
 from rtcvt.variator.reduced_model import ReducedModel, read_reduced, rounded, write_reduced
 

@@ -50,8 +50,8 @@ from rtcvt.belt.places import (
     wrap,
     x_sliding,
 )
-from rtcvt.elementary import exp, log
 from rtcvt.kernel import kernel
+from rtcvt.numerics.elementary import exp, log
 
 T_S = 5e-3  # [s]
 MIN_HELD_SHARE = 0.1  # of mu x beta that a wrap holds at least

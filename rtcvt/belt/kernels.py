@@ -85,14 +85,15 @@ pulleys at the ends of a span, and the springs between them fed with belt. Power
 
 and what the loads take. Neglected: that momentum of the belt changes along a wrap, ``m q^2/EA`` of the force there.
 
-**Steps.** Which faces slide is fixed over an internal step, which is then smooth (`rtcvt.integrators`), and the step is
-made again if it ends with a face that sticks beyond its limit, or if the mean of a sliding speed is against friction.
-These means, integrated with the state, are what is given as slip and loss after a step. If the faces do not settle, a
-cell loses its belt, or more energy is found than was put in, the step is made by the implicit Euler method instead,
-with the faces that friction has at its end: ``x = x_0 + h f(x)``, by Newton's method with a line search. As the energy
-is convex in l and omega, and no loss is negative, it makes no energy. Where Newton's method fails it is made in 4, 16,
-... parts. A communication step has a budget of iterations, by its internal steps; if that is used up, the belt is
-held for the rest of the step: cells keep what they hold, and torques may only brake. The status tells all this as 1.
+**Steps.** Which faces slide is fixed over an internal step, which is then smooth (`rtcvt.numerics.integrators`), and
+the step is made again if it ends with a face that sticks beyond its limit, or if the mean of a sliding speed is against
+friction. These means, integrated with the state, are what is given as slip and loss after a step. If the faces do not
+settle, a cell loses its belt, or more energy is found than was put in, the step is made by the implicit Euler method
+instead, with the faces that friction has at its end: ``x = x_0 + h f(x)``, by Newton's method with a line search. As
+the energy is convex in l and omega, and no loss is negative, it makes no energy. Where Newton's method fails it is made
+in 4, 16, ... parts. A communication step has a budget of iterations, by its internal steps; if that is used up, the
+belt is held for the rest of the step: cells keep what they hold, and torques may only brake. The status tells all this
+as 1.
 
 **Start.** At rest a wrap holds more of the belt than as it runs, or less (`rtcvt.belt.span_ends`), as far as friction
 holds that; the spans have the tension by which the belt's content stays. What starts with a speed has run, at T_0.
@@ -154,9 +155,9 @@ from rtcvt.belt.places import (
 )
 from rtcvt.belt.rigid import rigid_mass
 from rtcvt.belt.steps import linearise, right_hand_side, substep
-from rtcvt.elementary import exp
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
-from rtcvt.stepping import enter, leave, start_status
+from rtcvt.model.stepping import enter, leave, start_status
+from rtcvt.numerics.elementary import exp
 
 REST_FRICTION_SHARE = 0.9  # share of friction that a belt at rest takes up at the start
 MAX_ITERATIONS = 80  # of a communication step, for each of its internal steps

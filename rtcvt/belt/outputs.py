@@ -37,8 +37,8 @@ from rtcvt.belt.places import (
 )
 from rtcvt.belt.resonance import span_outputs
 from rtcvt.belt.rigid import rigid_derivative, rigid_tensions
-from rtcvt.elementary import cos, sin
 from rtcvt.kernel import kernel
+from rtcvt.numerics.elementary import cos, sin
 
 
 @kernel

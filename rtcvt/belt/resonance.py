@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 
 from rtcvt.belt.layout import N_RESONANCE, Across, Arc, BeltP, Cell, D, ResonanceY, Span
 from rtcvt.belt.places import across, arc, cell, pulleys, span, span_cell
-from rtcvt.elementary import exp, sin
 from rtcvt.kernel import kernel
+from rtcvt.numerics.elementary import exp, sin
 
 SUM = 4.0 / 27.0 + 16.0 / 3375.0 + 36.0 / 42875.0 + 64.0 / 250047.0  # of m^2/(m^2 - 1)^3, m = 2, 4, 6, 8
 STIFFEST = 50.0  # pi r zeta from where nothing swings

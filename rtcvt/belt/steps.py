@@ -58,10 +58,10 @@ from rtcvt.belt.places import (
 )
 from rtcvt.belt.rigid import rigid_derivative, rigid_jacobian
 from rtcvt.belt.tangents import hybrid_jacobian, slides_by_angle
-from rtcvt.integrators import STAGES, rosenbrock_integral, rosenbrock_new, rosenbrock_side, rosenbrock_stage
 from rtcvt.kernel import kernel
-from rtcvt.linalg import ring_lu, ring_solve
-from rtcvt.stepping import HUGE
+from rtcvt.model.stepping import HUGE
+from rtcvt.numerics.integrators import STAGES, rosenbrock_integral, rosenbrock_new, rosenbrock_side, rosenbrock_stage
+from rtcvt.numerics.linalg import ring_lu, ring_solve
 
 SLIDE_MARGIN = 1e-4  # share of a face's limit within which it may slide
 MAX_CORRECTIONS = 3  # passes of one internal step with other faces that slide
@@ -115,7 +115,7 @@ def linearise_step(fresh, x, u, p, data, work):
 
 @kernel
 def ring(data):
-    """Cells that the step's matrix begins with, see `rtcvt.linalg`.
+    """Cells that the step's matrix begins with, see `rtcvt.numerics.linalg`.
 
     A cell gives away more belt the more it holds, and takes less: so its column is dominant.
     """

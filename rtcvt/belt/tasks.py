@@ -10,10 +10,10 @@ from rich.table import Table
 
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
+from rtcvt.files.recording import HDF5, require_ending, require_writable
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Checked, Progress, Run, Shown, cell
-from rtcvt.recording import HDF5, require_ending, require_writable
-from rtcvt.scenario import chosen_scenario
+from rtcvt.model.scenario import chosen_scenario
 
 
 def show(drive: BeltUnit, given: Mapping[str, Any]) -> Shown:
@@ -37,8 +37,8 @@ def show(drive: BeltUnit, given: Mapping[str, Any]) -> Shown:
 
 def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:
     """Full model of a belt drive over one of its scenarios."""
+    from rtcvt.model.simulate import uneven
     from rtcvt.offline.beltdrive.runs import SAMPLE, changed, estimated, figures, full_model, simulate_full
-    from rtcvt.simulate import uneven
 
     drive, given_table = estimated(drive)
     full_model(drive)

@@ -18,10 +18,10 @@ Q is the friction work, that is the heat of the faces, counted up to 1e11 J. The
 either they are limited, and the step says so.
 """
 
-from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
-from rtcvt.stepping import enter, leave, start_status
-from rtcvt.table import Row, Rows
+from rtcvt.model.stepping import enter, leave, start_status
+from rtcvt.model.table import Row, Rows
+from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 
 TINY = 1e-9  # least value of what must be above zero
 MOST_HEAT = 1e11  # [J]
@@ -276,7 +276,7 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def advance(h, x, u, p, data, work):
-    """One internal step in place, see `rtcvt.integrators`; the normal force reaches its target exactly."""
+    """One internal step in place, see `rtcvt.numerics.integrators`; the normal force reaches its target exactly."""
     f = work[W_F : W_F + N_X]
     x_stage = work[W_STAGE : W_STAGE + N_X]
     k = work[W_K : W_K + 4 * N_X]

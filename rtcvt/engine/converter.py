@@ -16,10 +16,10 @@ A lock-up clutch is a unit of its own beside the converter: ``"converter.pump - 
 """
 
 from rtcvt.engine.grid import lookup, slope
-from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 from rtcvt.kernel import FAILED, kernel
-from rtcvt.stepping import enter, leave, start_status
-from rtcvt.table import Places, Row, Rows
+from rtcvt.model.stepping import enter, leave, start_status
+from rtcvt.model.table import Places, Row, Rows
+from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 
 TINY = 1e-9  # least value of what must be above zero
 
@@ -233,7 +233,7 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def advance(h, x, u, p, data, work):
-    """One internal step in place, see `rtcvt.integrators`."""
+    """One internal step in place, see `rtcvt.numerics.integrators`."""
     f = work[W_F : W_F + N_X]
     x_stage = work[W_STAGE : W_STAGE + N_X]
     k = work[W_K : W_K + 4 * N_X]

@@ -5,9 +5,9 @@ of a network have (`rtcvt.network.generate`).
 """
 
 from rtcvt.kernel import FAILED, OK, SATURATED, inlined, kernel
-from rtcvt.linalg import lu, lu_solve
+from rtcvt.model.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, start_status
 from rtcvt.network.layout import D, End, Op, Part, Shaft, ShaftP, ShaftY
-from rtcvt.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, start_status
+from rtcvt.numerics.linalg import lu, lu_solve
 
 GAMMA = 0.43586652150845917  # root of gamma^3 - 3 gamma^2 + 3/2 gamma = 1/6
 AT = 1.529520240186027  # where the second and third stage are: 2/(3 gamma)

@@ -13,7 +13,8 @@ of the step, or
 
     r = q - (G + S) tau,    S = 1/(h K + d),    q = dw_0 + S K phi_0,    dw = dw_0 - G tau
 
-with r zero between the bounds: the problem of `rtcvt.boxed`, solved for all elements at once. Power is balanced:
+with r zero between the bounds: the problem of `rtcvt.numerics.complementarity`, solved for all elements at once. Power
+is balanced:
 
     tau dw = d/dt (K phi^2)/2 + Q',    Q' = tau w_slip + d phi'^2
 
@@ -45,12 +46,12 @@ that stick give way by nothing that counts: ``K = J kappa^2``, ``d = 2 J kappa``
 far above what a step resolves, so that at its end what they carry is in balance with the torques that act.
 """
 
-from rtcvt.elementary import power
 from rtcvt.kernel import kernel
-from rtcvt.linalg import lu_solve
+from rtcvt.model.stepping import HUGE
+from rtcvt.numerics.elementary import power
+from rtcvt.numerics.linalg import lu_solve
 from rtcvt.pog.layout import D, Element
 from rtcvt.pog.mesh import BY_LOAD, FASTEST, LEAST_ETA, SLOWEST
-from rtcvt.stepping import HUGE
 
 TWIST = 1e-4  # [rad] at full capacity
 DELAY = 1e-4  # d/K [s]
@@ -549,7 +550,7 @@ def play_load(e, side, s, h, x, p, data):
 
 @kernel
 def play_row(e, side, h, x, p, data, work):
-    """Row of a contact with play in the problem of `rtcvt.boxed`, pressed on one side or on none."""
+    """Row of a contact with play in the problem of `rtcvt.numerics.complementarity`, pressed on one side or on none."""
     m = int(data[D.N_E])
     q = int(data[D.W_BOX_Q])
     S = 1.0 / (h * play_stiffness(e, h, p, data))

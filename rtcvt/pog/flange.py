@@ -1,8 +1,8 @@
 """Either causality of a flange: torque in and speed out, or speed in and torque out.
 
 A gear is an inertia: it takes torques. A flange whose speed is prescribed turns it through the coupling of
-`rtcvt.coupling`, whose inertia is the least that the gear has in the rigid model, ``1/J = max(Q L1^-1 Q')`` over the
-moving variable with ``Q`` the gear's row of Q1.
+`rtcvt.model.coupling`, whose inertia is the least that the gear has in the rigid model, ``1/J = max(Q L1^-1 Q')`` over
+the moving variable with ``Q`` the gear's row of Q1.
 """
 
 from collections.abc import Mapping

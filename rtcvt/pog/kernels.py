@@ -13,7 +13,6 @@ That is eq. (11) without its inverse of J, so gears without inertia are allowed 
 
 import math
 
-from rtcvt.boxed import boxed
 from rtcvt.control.kers import K_THETA, K_W, KERS_SIZE, OMEGA_0, TAU_FILTER, kers_law
 from rtcvt.control.limits import (
     CLIPPED,
@@ -32,9 +31,12 @@ from rtcvt.control.limits import (
     gather,
 )
 from rtcvt.control.position import position_law
-from rtcvt.coupling import coupling_loss, coupling_rates, spring_energy
-from rtcvt.elementary import cos, sin
-from rtcvt.integrators import (
+from rtcvt.kernel import FAILED, SATURATED, kernel
+from rtcvt.model.coupling import coupling_loss, coupling_rates, spring_energy
+from rtcvt.model.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
+from rtcvt.numerics.complementarity import boxed
+from rtcvt.numerics.elementary import cos, sin
+from rtcvt.numerics.integrators import (
     ROSENBROCK,
     STAGES,
     rk4_new,
@@ -46,8 +48,7 @@ from rtcvt.integrators import (
     rosenbrock_solve,
     rosenbrock_stage,
 )
-from rtcvt.kernel import FAILED, SATURATED, kernel
-from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
+from rtcvt.numerics.linalg import lu, lu_solve, lu_solve_transposed
 from rtcvt.pog.elements import (
     across,
     across_by,
@@ -83,7 +84,6 @@ from rtcvt.pog.elements import (
     twist_rate,
 )
 from rtcvt.pog.layout import N_COUPLING, N_ELEMENT, N_PLAY, Control, CouplingY, D, Element, ElementY, Op, PlayY
-from rtcvt.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
 
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 OPEN = 3  # mode beside those of `rtcvt.control.limits`: elements carry nothing

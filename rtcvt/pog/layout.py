@@ -11,11 +11,11 @@ one per port, then one of the controller, then actuations. Outputs: one per port
 controller's; stored energy, lost power; omega; F; `ElementY` of each element; `PlayY` of each contact with play.
 
 A port whose speed is prescribed has springs between its flange and its gear: one if it is a shaft of the unit file,
-two, the second of them with a damper in series, if they are the coupling of `rtcvt.coupling`."""
+two, the second of them with a damper in series, if they are the coupling of `rtcvt.model.coupling`."""
 
 from rtcvt.control.kers import KERS_SIZE
 from rtcvt.control.limits import CONTROL_SIZE
-from rtcvt.table import Places, Row, Rows
+from rtcvt.model.table import Places, Row, Rows
 
 
 class Op(Places):
@@ -76,7 +76,7 @@ class D(Places):
     FULL = "1: full model, 0: rigid"
     MOVING = "1 if the geometry moves"
     CONTROL = "one of `Control`"
-    METHOD = "of `rtcvt.integrators`"
+    METHOD = "of `rtcvt.numerics.integrators`"
     INTERNAL_STEP = "largest internal step [s]"
     X_SPRING = "place in x: torque of the first spring"
     X_THETA = "place in x: the moving variable"
@@ -154,7 +154,7 @@ class D(Places):
         "h, pieces of elements and slopes of losses of which the matrix in W_STEP is",
         lambda d: 1 + d.N_E + 2 * d.N_LOSS,
     )
-    W_BOX = "matrix of `rtcvt.boxed`, n_E x n_E", lambda d: d.N_E * d.N_E
+    W_BOX = "matrix of `rtcvt.numerics.complementarity`, n_E x n_E", lambda d: d.N_E * d.N_E
     W_BOX_Q = "its right-hand side; bounds; torques; sides; pieces; free speeds, n_E each", lambda d: 7 * d.N_E
     W_BOX_SCRATCH = "its scratch", lambda d: d.N_E * (d.N_E + 2)
     W_SAVED = "state before a communication step, n_x; new outputs, n_y", lambda d: d.N_X + d.N_Y

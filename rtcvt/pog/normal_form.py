@@ -5,7 +5,7 @@ on tilting axes do: ``sin(theta) (r_b + r_c sin(theta) - r_b) + cos(theta) r_c c
 less, and what does not depend on the moving variable is seen not to.
 """
 
-from rtcvt.expression import Expression, number
+from rtcvt.files.expression import Expression, number
 
 Monomial = tuple[tuple[Expression, int], ...]  # factors with their powers, in a fixed order
 Polynomial = dict[Monomial, float]  # with coefficients

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.expression import Expression, number
+from rtcvt.files.expression import Expression, number
 from rtcvt.pog.mesh import mesh_efficiency, mesh_friction
 from rtcvt.pog.normal_form import normal_form
 from rtcvt.pog.unit import Contact, GearSystem

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.control import kers, limits, position
-from rtcvt.coupling import SOFTEST, coupling
 from rtcvt.errors import InputError
-from rtcvt.expression import Expression
-from rtcvt.integrators import RK4, ROSENBROCK
+from rtcvt.files.expression import Expression
 from rtcvt.model import Coupling, Fidelity, Instance, Model
+from rtcvt.model.coupling import SOFTEST, coupling
+from rtcvt.model.table import TOO_COARSE, Constants, Row, Table
+from rtcvt.numerics.integrators import RK4, ROSENBROCK
 from rtcvt.pog import kernels, layout
 from rtcvt.pog.elements import DELAY, RETURN, TWIST
 from rtcvt.pog.flange import with_flanges
@@ -24,7 +25,6 @@ from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op, PlayY
 from rtcvt.pog.mesh import least_force, speed_of
 from rtcvt.pog.radii import axis_sign, efficiencies, play_width, radii_matrix
 from rtcvt.pog.unit import Element, GearSystem, Port, Variable
-from rtcvt.table import TOO_COARSE, Constants, Row, Table
 
 Matrix = NDArray[np.float64]
 _FIDELITIES = ("rigid", "full")
@@ -192,12 +192,12 @@ def _write_tables(data: Constants, unit: GearSystem, places: Mapping[str, int]) 
 
 
 def _springs(port: Port) -> int:
-    """How many springs there are between a port and its gear, see `rtcvt.coupling`."""
+    """How many springs there are between a port and its gear, see `rtcvt.model.coupling`."""
     return 2 if port.coupled else 1 if port.spring is not None else 0
 
 
 def _coupled_inertias(unit: GearSystem) -> dict[str, float]:
-    """Least inertia [kg.m2] of the rigid model at each port with a coupling, see `rtcvt.coupling`."""
+    """Least inertia [kg.m2] of the rigid model at each port with a coupling, see `rtcvt.model.coupling`."""
     gears = list(unit.gears)
     coupled = {name: port for name, port in unit.ports.items() if port.coupled}
     if not coupled:

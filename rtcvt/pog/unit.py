@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rtcvt import expression, quantity
 from rtcvt.errors import InputError
-from rtcvt.expression import Expression
+from rtcvt.files import expression, quantity
+from rtcvt.files.expression import Expression
+from rtcvt.files.unitfile import Duration, Name, Record, Solver, UnitFile, asked_above, quantity_in
 from rtcvt.kind import Unit
-from rtcvt.scenario import Scenario
-from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, asked_above, quantity_in
+from rtcvt.model.scenario import Scenario
 
 Speed = Annotated[float, quantity_in("rad/s")]
 Mu = Annotated[float, Field(ge=0.0, le=1.0), asked_above(0.3)]
@@ -239,7 +239,7 @@ class Port(Record):
 
     @property
     def coupled(self) -> bool:
-        """Whether the speed goes in through the coupling of `rtcvt.coupling`."""
+        """Whether the speed goes in through the coupling of `rtcvt.model.coupling`."""
         return self.spring is None and self.flange == "speed"
 
 

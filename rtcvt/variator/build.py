@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rtcvt.coupling import coupling
 from rtcvt.errors import InputError
+from rtcvt.files.unitfile import ending, own_file
 from rtcvt.model import Coupling, Fidelity, Model
-from rtcvt.table import Constants, Table, require_keys
-from rtcvt.unitfile import ending, own_file
+from rtcvt.model.coupling import coupling
+from rtcvt.model.table import Constants, Table, require_keys
 from rtcvt.variator import kernels, layout
 from rtcvt.variator.layout import COUPLINGS, FLANGES, D, P, Q, RigidX, Term, U, X, Y
 from rtcvt.variator.reduced_model import ReducedField, ReducedModel, read_reduced

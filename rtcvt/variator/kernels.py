@@ -73,11 +73,11 @@ more energy than there was and went in; that excess is taken from the speed (`ke
 
 import math
 
-from rtcvt.coupling import coupling_energy, coupling_jacobian, coupling_loss, coupling_rates, coupling_torque
-from rtcvt.elementary import cos, exp, sin
 from rtcvt.kernel import FAILED, SATURATED, kernel
-from rtcvt.linalg import lu, lu_solve
-from rtcvt.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
+from rtcvt.model.coupling import coupling_energy, coupling_jacobian, coupling_loss, coupling_rates, coupling_torque
+from rtcvt.model.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
+from rtcvt.numerics.elementary import cos, exp, sin
+from rtcvt.numerics.linalg import lu, lu_solve
 from rtcvt.variator.layout import (
     MOST_X,
     N_HYBRID,
@@ -1031,7 +1031,7 @@ def trial(h, x, x_1, u, p, data, work):
 
 @kernel
 def advance(h, x, u, p, data, work):
-    """One internal step in place, refined if need be; 1 if its smallest parts are too coarse, see `rtcvt.stepping`."""
+    """An internal step in place, refined if needed (`rtcvt.model.stepping`); 1 if the smallest parts are too coarse."""
     n = int(data[D.N_X])
     x_1 = work[W_STEP + 2 * MOST_X : W_STEP + 2 * MOST_X + n]
     part = 1.0

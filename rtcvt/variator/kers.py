@@ -7,7 +7,7 @@ variator to that of the belt: ``theta = pi/2 - phi`` is the angle between the ta
     omega_d = omega_I/n_I,    omega_F = n_F omega_O,    omega_F/omega_d = n_I n_F/i(theta)
 
 n_I, n_F are fixed gears; omega_t is the speed of the shaft, to which the primary is coupled by a spring (stiffness K_d)
-beside an equal one with a damper in series, as in `rtcvt.coupling`. The flywheel with its gear counts into the
+beside an equal one with a damper in series, as in `rtcvt.model.coupling`. The flywheel with its gear counts into the
 secondary, ``J_O = J_S + n_F^2 J_F``, ``b_O = b_S + n_F^2 b_F``: the gears are rigid.
 
 **Torque estimate**, eq. (23) with the energy of pulleys, belt and flywheel ``E = (J_I omega_I^2 + m v^2 +
@@ -76,8 +76,8 @@ from rtcvt.control.limits import (
     gather,
 )
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
-from rtcvt.linalg import lu, lu_solve
-from rtcvt.stepping import FINER, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
+from rtcvt.model.stepping import FINER, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
+from rtcvt.numerics.linalg import lu, lu_solve
 from rtcvt.variator.kernels import (
     GAMMA,
     ROUGH,

@@ -1,12 +1,12 @@
 """Table of a variator: its constants, variables, states, and the quantities that its kernels keep at a state.
 
-State vectors, each followed by two torques of the coupling (`rtcvt.coupling`) per flange whose speed is given::
+State vectors, each followed by two torques of the coupling (`rtcvt.model.coupling`) per flange whose speed is given::
 
     hybrid  [omega_I, v, omega_O, S_I, S_O, phi, T_f, y_f]
     rigid   [omega_I, phi, T_f, y_f]
 """
 
-from rtcvt.table import TOO_COARSE, Places, Row, Rows
+from rtcvt.model.table import TOO_COARSE, Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 FLANGES = ("primary", "secondary")

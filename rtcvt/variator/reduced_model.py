@@ -33,7 +33,7 @@ of the splines; ``uncertainty``, ``correction`` and ``deviation``, if there are 
 layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights, modes, singular values;
 ``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset
 has ``units`` and ``description``. Coefficients are multiples of `GRAIN`; modes and weights are in single precision. The
-file is sealed, see `rtcvt.hdf5`."""
+file is sealed, see `rtcvt.files.hdf5`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,9 +48,9 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.environment import now
 from rtcvt.errors import InputError
-from rtcvt.hdf5 import Schema, open_sealed, refused
-from rtcvt.quantity import MOST
-from rtcvt.recording import new_hdf5, revision
+from rtcvt.files.hdf5 import Schema, open_sealed, refused
+from rtcvt.files.quantity import MOST
+from rtcvt.files.recording import new_hdf5, revision
 from rtcvt.variator import regression
 
 Array = NDArray[np.float64]

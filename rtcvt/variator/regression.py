@@ -42,8 +42,8 @@ neighbouring numbers without reference to each other, which a compiler may take 
 
 import math
 
-from rtcvt.elementary import exp
 from rtcvt.kernel import kernel, kernel_of_rows
+from rtcvt.numerics.elementary import exp
 
 BILINEAR, SIGMOID = range(2)
 COORDINATES = 5  # i, xi, kappa, f, y

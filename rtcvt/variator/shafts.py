@@ -27,8 +27,8 @@ All are odd in omega, smooth at standstill, and never push. `shaft_friction` giv
 
 import math
 
-from rtcvt.elementary import power
 from rtcvt.kernel import kernel
+from rtcvt.numerics.elementary import power
 from rtcvt.variator.layout import N_SHAFT_LOSSES, OTHER_SHAFT, OTHER_SLOPE, W_SHAFTS, D, P, Q, Y
 
 RPM = 30.0 / math.pi  # of one rad/s

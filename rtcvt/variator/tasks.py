@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
+from rtcvt.files.recording import require_writable
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Checked, Progress
-from rtcvt.recording import require_writable
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.kers_build import variator_inside
 from rtcvt.variator.reduced_model import ReducedModel, read_reduced
@@ -110,10 +110,10 @@ def _checked(unit: Variator, heldout: "HeldOut", progress: Progress, more: dict[
 
 def _runs(reduced: ReducedModel, folder: Path, progress: Progress) -> list[Path]:
     """Files of the held-out runs of the full model behind `reduced`, what is missing run now."""
+    from rtcvt.files.unitfile import parse_unit_file
     from rtcvt.offline.pushbelt.unit.parameters import read_parameters
     from rtcvt.offline.variator.campaign import run_campaign
     from rtcvt.offline.variator.plan import load_plan
-    from rtcvt.unitfile import parse_unit_file
 
     parameters = read_parameters(parse_unit_file(reduced.unit_file, f"unit file in {reduced.name}"))
     plan, text = load_plan(PLAN)

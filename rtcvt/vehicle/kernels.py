@@ -47,9 +47,9 @@ Torques count into the part, except those named ``load``: a load is what the nei
 
 import math
 
-from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 from rtcvt.kernel import FAILED, kernel
-from rtcvt.stepping import enter, leave, start_status
+from rtcvt.model.stepping import enter, leave, start_status
+from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 from rtcvt.vehicle.layout import (
     CarP,
     CarU,
@@ -552,7 +552,7 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def advance(t, h, x, u, p, data, work):
-    """One internal step in place, see `rtcvt.integrators`; exact for a cycle."""
+    """One internal step in place, see `rtcvt.numerics.integrators`; exact for a cycle."""
     if int(data[D.KIND]) == Kind.CYCLE:
         x[CycleX.S] += cycle_way(t + h, data) - cycle_way(t, data)
         return

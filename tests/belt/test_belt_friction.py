@@ -15,11 +15,11 @@ from rtcvt.belt.layout import Arc, BeltP, D
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import Sliding, read_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
-from rtcvt.scenario import Scenario, Table
-from rtcvt.simulate import simulate
-from rtcvt.unitfile import UnitFile
+from rtcvt.model.scenario import Scenario, Table
+from rtcvt.model.simulate import simulate
 
 SERPENTINE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
 IDLER = 1

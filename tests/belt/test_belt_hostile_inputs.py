@@ -10,9 +10,9 @@ import pytest
 from hostile_inputs import KINDS, hostile_inputs
 
 from rtcvt.belt.layout import D
-from rtcvt.integrators import rosenbrock_integral
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
+from rtcvt.numerics.integrators import rosenbrock_integral
 
 H = 1e-3
 ROUNDING = 1e-12  # share of the stored energy

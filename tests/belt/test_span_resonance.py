@@ -12,10 +12,10 @@ from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D
 from rtcvt.belt.resonance import gain, span_damping_ratio, span_frequency, span_length
 from rtcvt.belt.unit import Resonance, read_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.files.unitfile import UnitFile, shipped_units
 from rtcvt.kind import load_unit
-from rtcvt.scenario import Scenario
-from rtcvt.simulate import simulate
-from rtcvt.unitfile import UnitFile, shipped_units
+from rtcvt.model.scenario import Scenario
+from rtcvt.model.simulate import simulate
 from studies.moving_belt import sine_basis, span_frequencies
 
 DATA = Path(__file__).parents[1] / "data" / "beltdrive"

@@ -5,11 +5,11 @@ import pytest
 from refusals import refuses_and_keeps_its_state
 
 from rtcvt.errors import InputError
+from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import load_unit
+from rtcvt.model.simulate import simulate
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.shift import shift_table
-from rtcvt.simulate import simulate
-from rtcvt.unitfile import parse_unit_file
 
 RPM = np.pi / 30.0
 

@@ -10,14 +10,14 @@ import pytest
 from discs import interpreted
 from lxml import etree
 
-from rtcvt.balance import Balance, balance
 from rtcvt.errors import InputError
+from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.html import COLOURS
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
+from rtcvt.model.balance import Balance, balance
+from rtcvt.model.simulate import simulate
 from rtcvt.offline.cars import Drive, _bars, drive_of, page
-from rtcvt.simulate import simulate
-from rtcvt.unitfile import parse_unit_file
 
 KMH = 1.0 / 3.6
 BARE = """

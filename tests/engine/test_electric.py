@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
+from rtcvt.files.unitfile import parse_unit_file, shipped_units
 from rtcvt.kind import load_unit
-from rtcvt.simulate import simulate
-from rtcvt.unitfile import parse_unit_file, shipped_units
+from rtcvt.model.simulate import simulate
 
 UNIT = load_unit("electric_drive")
 TEXT = shipped_units()["electric_drive"].read_text(encoding="utf-8")

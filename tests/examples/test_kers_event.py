@@ -7,7 +7,7 @@ import pytest
 from kers_event import HERE, pushbelt, run_event, toroidal, write_report
 from recorded_checks import moved, of_event, recorded
 
-from rtcvt.cycle import load_cycle
+from rtcvt.files.cycle import load_cycle
 from rtcvt.network.model import components_of
 
 TOP, RATE = 100.0 / 3.6, 1.5

@@ -8,11 +8,11 @@ import numba
 import numpy as np
 import pytest
 
-from rtcvt.elementary import cos, sin
 from rtcvt.fmu.native.tangent import add_tangents
 from rtcvt.fmu.translate import TranslationError, lower, print_c
 from rtcvt.kernel import kernel
-from rtcvt.linalg import lu, lu_solve
+from rtcvt.numerics.elementary import cos, sin
+from rtcvt.numerics.linalg import lu, lu_solve
 
 F, I, A, C = "float64", "int64", "array", "constants"  # noqa: E741
 

@@ -14,14 +14,14 @@ import pytest
 import tools
 from marks import slow
 
-from rtcvt.elementary import cos, exp, log, sin
+from rtcvt.files.unitfile import shipped_units
 from rtcvt.fmu.translate import TranslationError, lower, print_c, translate
 from rtcvt.kernel import FAILED, OK, kernel
 from rtcvt.kind import load_unit
-from rtcvt.linalg import lu, lu_solve
+from rtcvt.numerics.elementary import cos, exp, log, sin
+from rtcvt.numerics.linalg import lu, lu_solve
 from rtcvt.pog import kernels
 from rtcvt.pog.system import build_model
-from rtcvt.unitfile import shipped_units
 from rtcvt.variator.regression import add_rows
 
 F, I, A, C = "float64", "int64", "array", "constants"  # noqa: E741

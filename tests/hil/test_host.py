@@ -25,7 +25,7 @@ from rtcvt.hil.dbc import FALLEN, OVER, RUNNING, WATCHDOG
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.hil.recorder import part_name, read
 from rtcvt.hil.rig import Rig, run_rig
-from rtcvt.scenario import Fault, Scenario
+from rtcvt.model.scenario import Fault, Scenario
 
 pytestmark = [pytest.mark.needs("loop", "cc"), pytest.mark.alone]
 

@@ -12,11 +12,11 @@ from discs import discs, interpreted
 from scipy.linalg import expm
 
 from rtcvt.errors import InputError
+from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
-from rtcvt.linear import linearise
 from rtcvt.network.tasks import check
-from rtcvt.unitfile import parse_unit_file
+from rtcvt.numerics.linearisation import linearise
 
 
 @pytest.fixture

@@ -8,16 +8,16 @@ import pytest
 from differences import jacobian_by_differences
 from marks import slow
 
-from rtcvt.coupling import coupling
 from rtcvt.errors import InputError
+from rtcvt.files.unitfile import parse_table, parse_unit_file
 from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
+from rtcvt.model.coupling import coupling
+from rtcvt.model.scenario import Scenario
+from rtcvt.model.simulate import simulate
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem, read_gear_system
-from rtcvt.scenario import Scenario
-from rtcvt.simulate import simulate
-from rtcvt.unitfile import parse_table, parse_unit_file
 
 CHOICES = [
     ("differential", {"left": "speed", "right": "speed"}),

@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from rtcvt.errors import InputError
+from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.pog.unit import read_gear_system
-from rtcvt.unitfile import parse_unit_file
 
 PAIR = """
 name = "pair"

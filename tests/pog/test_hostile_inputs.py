@@ -10,14 +10,14 @@ import pytest
 from hostile_inputs import KINDS, hostile_inputs
 from marks import slow
 
-from rtcvt.integrators import rosenbrock_integral
+from rtcvt.files.unitfile import shipped_units
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
+from rtcvt.model.stepping import FINER, LEAST_PART
+from rtcvt.numerics.integrators import rosenbrock_integral
 from rtcvt.pog import kernels
 from rtcvt.pog.layout import D
 from rtcvt.pog.system import build_model, matrices
-from rtcvt.stepping import FINER, LEAST_PART
-from rtcvt.unitfile import shipped_units
 
 FAST = ("automatic_6", "differential", "toroidal_kers")  # clutches, gears alone, a controlled contact
 ROWS = {1: 1000, 20: 60}  # by steps in which the inputs are held

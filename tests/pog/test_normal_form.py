@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rtcvt.expression import parse
+from rtcvt.files.expression import parse
 from rtcvt.kind import load_unit
 from rtcvt.pog.normal_form import normal_form
 from rtcvt.pog.radii import radii_matrix

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import isotonic_regression
 
 from rtcvt.errors import InputError
-from rtcvt.hdf5 import seal
+from rtcvt.files.hdf5 import seal
 from rtcvt.variator.reduced_model import (
     CONSTANTS,
     COORDINATES,

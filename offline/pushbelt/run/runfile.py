@@ -1,7 +1,7 @@
 """Files of runs: the journal that a run grows in, and the HDF5 file that it becomes.
 
-Seal. Both begin with a mark of `rtcvt.hdf5`, `FILE` or `JOURNAL`, and are read only after all bytes that count have
-been checked.
+Seal. Both begin with a mark of `rtcvt.files.hdf5`, `FILE` or `JOURNAL`, and are read only after all bytes that count
+have been checked.
 
 Journal, PATH.partial. Behind the mark stand the head (attributes and texts) and a record for each block of frames: its
 columns, phase, how the phase ended, and the state behind it, as NPZ arrays. A block counts once the mark says so, and
@@ -39,7 +39,8 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, require_regular
-from rtcvt.hdf5 import MARK, Schema, checked, hashed
+from rtcvt.files.hdf5 import MARK, Schema, checked, hashed
+from rtcvt.files.recording import Recording, Signal, replaced_on_success
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.marks import JOURNAL
@@ -48,7 +49,6 @@ from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS, SECTIONS
 from rtcvt.offline.pushbelt.run.windows import counted
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS as EDGES
 from rtcvt.offline.pushbelt.unit.parameters import Boundary
-from rtcvt.recording import Recording, Signal, replaced_on_success
 
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]

@@ -10,15 +10,15 @@ from commands import command_line
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.files.recording import read_recording
+from rtcvt.files.unitfile import UnitFile
 from rtcvt.kind import load_unit
+from rtcvt.model.simulate import simulate
 from rtcvt.offline.beltdrive import rosenbrock, verification
 from rtcvt.offline.beltdrive.report import report_page
 from rtcvt.offline.beltdrive.results import Case, Result
 from rtcvt.offline.beltdrive.runs import estimated
 from rtcvt.offline.beltdrive.verification import capstan_curve, compare, load_cases, passage_mean, verify
-from rtcvt.recording import read_recording
-from rtcvt.simulate import simulate
-from rtcvt.unitfile import UnitFile
 
 SMALL = """
 name = "small"

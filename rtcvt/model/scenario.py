@@ -1,13 +1,13 @@
 """Scenarios: inputs over time, sampled at the communication points and held between them.
 
 A signal is a number in SI units, a quantity (``"20 N.m"``), an expression of the time ``t`` [s]
-(``"20*sin(2*pi*t/3)"`` or ``"clip(40*t, 0, 20)"``, in SI units; `rtcvt.expression`) or a table
+(``"20*sin(2*pi*t/3)"`` or ``"clip(40*t, 0, 20)"``, in SI units; `rtcvt.files.expression`) or a table
 ``{ time = [...], value = [...], interpolation = ... }`` with ``linear`` or ``smooth`` (half a cosine, so without jumps
 in slope) transitions, ``previous`` (steps), or ``natural`` (linear, steps of integers and truth values). Two points of
 one time are a jump: the first value counts up to this time, the second from it on. Before its first and after its last
 time a table keeps the first and last value. A speed [rad/s] may pulsate as that of a
 crankshaft does: ``"engine_order(clip(400*t, 0, 200), 2, 0.05)"`` has a second engine order of 5 % of the mean speed
-(`rtcvt.engine_order`).
+(`rtcvt.numerics.engine_order`).
 
 Tunable parameters may change while a scenario runs: ``[tune."control.K_theta"]`` has ``time`` and ``value``, the values
 from these times on. States stay as they are.
@@ -25,15 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, model_validator
 
-from rtcvt import expression, quantity
-from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError, near
-from rtcvt.files import TIMES, misplaced
-from rtcvt.unitfile import Duration, Record, Time, is_file, located, parse_table, read_toml
+from rtcvt.files import TIMES, expression, misplaced, quantity
+from rtcvt.files.cycle import load_cycle
+from rtcvt.files.unitfile import Duration, Record, Time, is_file, located, parse_table, read_toml
 
 if TYPE_CHECKING:
+    from rtcvt.files.recording import Signal as Recorded
     from rtcvt.model import Instance, Variable, VariableTable
-    from rtcvt.recording import Signal as Recorded
 
 Array = NDArray[np.float64]
 
@@ -338,7 +337,7 @@ def tuned_signals(
     changes: "Sequence[tuple[int, Variable, float]]", starts: Mapping[str, float], n: int
 ) -> "dict[str, Recorded]":
     """Values of the parameters that change at n communication points, as of `parameter_changes`."""
-    from rtcvt.recording import Signal as Recorded
+    from rtcvt.files.recording import Signal as Recorded
 
     found: dict[str, Recorded] = {}
     for k, v, value in changes:

@@ -2,9 +2,9 @@
 
 Layout: attributes ``schema_version``, ``kind``, ``rtcvt_version``, ``revision`` (git), ``created`` (UTC) and any others
 given; datasets ``time`` and ``signals/NAME``, each with ``units`` and ``description``, and ``name`` if that is one
-that HDF5 does not have (`rtcvt.names`); ``unit_file`` holds the text of the unit file. A file is made in memory, sealed
-(`rtcvt.hdf5`), written under a temporary name, put on the disk and then renamed, so that there is never half of one. A
-device or pipe is written to and never replaced.
+that HDF5 does not have (`rtcvt.files.names`); ``unit_file`` holds the text of the unit file. A file is made in memory,
+sealed (`rtcvt.files.hdf5`), written under a temporary name, put on the disk and then renamed, so that there is never
+half of one. A device or pipe is written to and never replaced.
 """
 
 import csv
@@ -26,12 +26,12 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt import __version__, processes, quantity
+from rtcvt import __version__, processes
 from rtcvt.environment import now
 from rtcvt.errors import InputError, near
-from rtcvt.files import goes_on_with, new_beside, require_unread
-from rtcvt.hdf5 import BLOCK, MARK, Schema, hashed, new_series, open_sealed, text_in, texts_of
-from rtcvt.names import mapped, quoted
+from rtcvt.files import goes_on_with, new_beside, quantity, require_unread
+from rtcvt.files.hdf5 import BLOCK, MARK, Schema, hashed, new_series, open_sealed, text_in, texts_of
+from rtcvt.files.names import mapped, quoted
 
 SCHEMA_VERSION = 1
 UNPACKED = 512  # values of a signal up to which a chunk's own tables are larger than what packing saves
@@ -178,7 +178,7 @@ def optional(package: str) -> Any:
 @cache
 def revision() -> str:
     """Git revision of the sources, with ``-dirty`` if they were changed; ``unknown`` outside a checkout."""
-    folder = Path(__file__).parents[1]
+    folder = Path(__file__).parents[2]
     if not (folder / ".git").exists():  # installed, perhaps within a checkout of something else
         return "unknown"
     try:
@@ -313,7 +313,8 @@ def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5p
 
 def save(path: Path, recording: Recording, kind: str) -> None:
     """Write a recording in the format of its ending: HDF5, or CSV with a column ``NAME [UNIT]`` for each series, whose
-    name is changed, and that told, if a table cannot have it, and quoted if it begins as a formula (`rtcvt.names`).
+    name is changed, and that told, if a table cannot have it, and quoted if it begins as a formula
+    (`rtcvt.files.names`).
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 Numbers, names, ``pi``, ``+ - * /``, integer powers up to 8, and ``sin``, ``cos``, ``tan``, ``sqrt``; signals over time
 have ``min``, ``max`` and ``clip(x, low, high)``, too, which geometry has not, because it needs derivatives; speeds over
-time have ``engine_order(speed, order, share)``, see `rtcvt.engine_order`. An `Expression` is an immutable tree that
-folds constants while it is built. It evaluates over anything that has arithmetic: floats, arrays, symbols.
+time have ``engine_order(speed, order, share)``, see `rtcvt.numerics.engine_order`. An `Expression` is an immutable tree
+that folds constants while it is built. It evaluates over anything that has arithmetic: floats, arrays, symbols.
 """
 
 import ast
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rtcvt.engine_order import pulsating
+from rtcvt.numerics.engine_order import pulsating
 
 _FUNCTIONS = ("sin", "cos", "tan", "sqrt")
 _LARGEST = 2000  # numbers, names and operations, powers and tan written out

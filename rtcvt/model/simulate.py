@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt.compiling.machine_code import tell
 from rtcvt.errors import InputError
+from rtcvt.files.recording import Recording, Signal
 from rtcvt.kernel import FAILED, SATURATED
-from rtcvt.machine_code import tell
-from rtcvt.march import address_of, march
 from rtcvt.model import Instance, Model, Variable
-from rtcvt.recording import Recording, Signal
-from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs, tuned_signals
+from rtcvt.model.march import address_of, march
+from rtcvt.model.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs, tuned_signals
 
 Array = NDArray[np.float64]
 BLOCKS = 5_000  # in which the steps of a long run are made, each in one call

@@ -16,7 +16,7 @@ Jacobian and one factorisation. Being L-stable it damps whatever the step cannot
 """
 
 from rtcvt.kernel import kernel
-from rtcvt.linalg import lu, lu_solve
+from rtcvt.numerics.linalg import lu, lu_solve
 
 RK4 = 0
 ROSENBROCK = 1

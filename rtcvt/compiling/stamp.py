@@ -4,8 +4,8 @@ Numba looks only at the file of the function itself, although the machine code o
 Here the machine code is stamped with all that numba freezes in it: the bytecode and options of the kernel and of the
 kernels that it reaches, constants by value, places of an enumeration, fields of records, and, for a function whose
 kernel is chosen by the type of an argument, the kernels of the types that occur; and with the way in which it is
-compiled (`rtcvt.dispatcher`). An edit of anything else recompiles nothing. Nothing is read when modules are imported.
-The files are those of `rtcvt.machine_code`.
+compiled (`rtcvt.compiling.dispatcher`). An edit of anything else recompiles nothing. Nothing is read when modules are
+imported. The files are those of `rtcvt.compiling.machine_code`.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ import numpy as np
 from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.serialize import dumps
 
-from rtcvt.machine_code import Files, tell
+from rtcvt.compiling.machine_code import Files, tell
 
 _LIBRARIES = {"builtins", "math", "numba", "numpy", "typing"}  # their version is numba's concern
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from rtcvt.expression import Expression
+    from rtcvt.files.expression import Expression
 
 Array = NDArray[np.float64]
 

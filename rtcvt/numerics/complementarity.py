@@ -11,7 +11,7 @@ go on for ever (Murty 1974), while their number does not fall.
 """
 
 from rtcvt.kernel import kernel
-from rtcvt.linalg import lu, lu_solve
+from rtcvt.numerics.linalg import lu, lu_solve
 
 MOST = 200  # systems that are solved
 PATIENCE = 3  # exchanges of all wrong rows that need not help

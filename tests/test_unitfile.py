@@ -210,7 +210,7 @@ def test_angle_and_direction_agree(tmp_path):
     [
         ("duration = 0", r"s\.toml: duration = 0: .*above 0"),
         ("name = 'x'", r"s\.toml: duration: this key is required"),
-        ("duration = '1 s'\ninputs = { a = { time = [0, 0], value = [1, 2] } }", r"s\.toml: inputs\.a.*times must"),
+        ("duration = '1 s'\ninputs = { a = { time = [1, 0], value = [1, 2] } }", r"s\.toml: inputs\.a.*times"),
         ("duration = '1 s'\ninputs = { a = { time = [0, 1], value = [1] } }", r"s\.toml: inputs\.a.*as many values as"),
         ("duration = 1\nsettle = 5", r"s\.toml: .*settle must be less than the duration"),
         ("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a time in s, finite"),

@@ -352,14 +352,13 @@ def _read(text: str, unit: "str | Unit", name: str) -> float:
         example = "" if name == "1" else f": a number, or a text with a unit of that kind, such as '1 {name}'"
         raise ValueError(f"{wanted(name)}{example}")
     number, given = float(match[1]), match[2]
-    if isinstance(unit, Unit) and given:
-        _own(given, unit)
+    own = _own(given, unit) if isinstance(unit, Unit) and given else None
     if not given or spelled(given) == spelled(name):
         return number
     if re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", given):
         raise ValueError(f"{wanted(name)}, whose unit has small powers")
     try:
-        a, b = known_unit(given), unit if isinstance(unit, Unit) else known_unit(unit)
+        a, b = own or known_unit(given), unit if isinstance(unit, Unit) else known_unit(unit)
         mixed = _angle_for_ratio(a, b)
         if not mixed and (isinstance(unit, Unit) or a.turns or b.turns):
             factor, offset = conversion(given, unit)

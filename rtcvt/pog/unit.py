@@ -322,6 +322,13 @@ class GearSystem(Unit):
         plays = {f"play.{name}": c.between for name, c in self.contacts.items() if c.play is not None}
         return found | {name: (Element(capacity=1.0, held=True), pair) for name, pair in plays.items()}
 
+    def without_losses(self) -> "GearSystem":
+        """The same unit with meshes that lose nothing."""
+        none = {"efficiency": None, "friction": None, "oil": None}
+        contacts = {name: contact.model_copy(update=none) for name, contact in self.contacts.items()}
+        shift = self.shift and self.shift.model_copy(update={"efficiency": None})
+        return self.model_copy(update={"contacts": contacts, "shift": shift})
+
     @property
     def lossy(self) -> list[str]:
         """Contacts that lose: those that say what, and all others if the shift table does."""

@@ -87,7 +87,7 @@ def test_a_system_names_what_its_outputs_follow():
             buffer[k] += 0.01
             assert all(j in told[i] for i in np.flatnonzero(one.outputs() != before))
             buffer[k] = kept
-    assert sum(j >= n_x for s in told for j in s) == 6
+    assert sum(j >= n_x for s in told for j in s) == 9
 
 
 # --- kernels of which the sets are known ------------------------------------------------------------------------------

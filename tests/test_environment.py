@@ -147,3 +147,11 @@ def test_a_file_of_one_date_is_the_same_to_the_byte(monkeypatch, capsys, tmp_pat
     if zipfile.is_zipfile(made[0]):
         with zipfile.ZipFile(made[0]) as archive:
             assert {member.date_time for member in archive.infolist()} == {DATE}
+
+
+def test_every_module_is_in_a_package():
+    """Or the wheel would not have it."""
+    top = Path(__file__).parents[1]
+    modules = [path for folder in ("rtcvt", "fmu", "hil", "offline") for path in (top / folder).rglob("*.py")]
+    folders = {path.parent for path in modules if "__pycache__" not in path.parts}
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []

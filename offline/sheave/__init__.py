@@ -1,0 +1,1 @@
+"""Sheaves from their drawing: compliance by finite elements, and pages about it."""

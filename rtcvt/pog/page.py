@@ -15,7 +15,8 @@ from rtcvt.pog.unit import GearSystem
 def schematic(unit: GearSystem, values: Mapping[str, float]) -> str:
     """The unit's diagram; `values` are parameters by full name [SI]."""
     return figure(
-        unit_diagram(unit, values=values), "Plane schematic. Radii and distances between contacts are to scale."
+        unit_diagram(unit, values=values),
+        "Kinematic scheme with radii to scale; gears on parallel axes stand side by side.",
     )
 
 

@@ -22,7 +22,7 @@ Settings = Mapping[str, float | str]
 
 
 def picture(unit: GearSystem, values: Mapping[str, float]) -> str:
-    """Plane schematic (SVG) with parameters by full name [SI]."""
+    """Kinematic scheme (SVG) with parameters by full name [SI]."""
     return unit_diagram(unit, values=values)
 
 

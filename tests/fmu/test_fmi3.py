@@ -152,7 +152,7 @@ def test_a_belt_is_drawn_to_scale():
     circles = [float(c.get("r")) for c in drawn.iter("{*}circle")][::2]
     scale = circles[0] / drive.path().radius[0]
     np.testing.assert_allclose(circles, scale * drive.path().radius, atol=0.2)
-    points = np.array([p.split(",") for p in drawn.find("{*}polygon").get("points").split()], dtype=float)
+    points = np.array([p.split(",") for p in drawn.find("{*}polyline").get("points").split()], dtype=float)
     assert np.hypot(*np.diff(points, axis=0).T).sum() == pytest.approx(scale * drive.path().length, rel=2e-3)
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact import element_ring
-from rtcvt.offline.pushbelt.contact.sheave import Damper
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model
 from rtcvt.offline.pushbelt.ring import ring_set
@@ -136,7 +135,7 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     stiff, coupled = sheaves(parameters), s.law == "coupled"
     start, M_O = _start(parameters, run, b, stiff if coupled else stiff._replace(multiplier=0.0))
     chosen: dict[str, Any] = {"unilateral": s.contact == "unilateral", "coupled": coupled}
-    chosen["damper"] = None if s.damper is None else Damper(*s.damper)
+    chosen["load"] = s.load
     r = parameters.ring
     m = hybrid.model(b, stiff, **chosen, ring=r.rod, rotatory=r.rotatory_factor, rigid=s.scheme == "set-valued")
     wide = None
@@ -147,6 +146,9 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     ticks = _clock(parameters, m, wide, run, start)
     inputs = _inputs(parameters, run, ticks, M_O)
     state = hybrid.state(*start[:7], n_k=len(stiff.A) - 1)
+    if s.load is not None:  # its shaft is wound up, and turns with the pulley
+        M = inputs[0, 6] if inputs[0, 5] == TORQUE else 0.0
+        state.load[:] = s.load.far * M / s.load.K if s.load.K > 0.0 else 0.0, start.sd[1, 3]
     if isinstance(at, Case) and at.seed:
         state.u[:, :2] += KICK * np.random.default_rng(at.seed).standard_normal((b.N_E, 2))
     if wide is None:

@@ -42,8 +42,8 @@ class Settings:
     N_E: modelled elements, standing for N_E0 real ones; N_B: ring nodes; taper t_T - t_R of a real element [m]; model:
     `hybrid`, `spatial`, or `mirrored`, the spatial belt between four loose sheaves; before: revolutions of the hybrid
     model at the first boundary values that a spatial run starts from; law, contact: see `planar.model.Model`;
-    flank_points: 1 simplified, 2 extended flank contact; step [s], at most; load: what the secondary turns, None: its
-    load torque alone.
+    flank_points: 1 simplified, 2 extended flank contact; step [s], at most; load: what the secondary turns, None: that
+    of the unit.
     """
 
     N_E: int | None = None

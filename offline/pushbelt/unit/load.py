@@ -31,9 +31,10 @@ class Torque(Record):
 
     kind: Literal["torque"]  # of load
 
-    def at(self, J_O: float, capacity: float, omega_O: float) -> None:
+    def at(self, J_O: float, capacity: float, omega_O: float) -> Load:
         """See `Bench.at`."""
         del J_O, capacity, omega_O
+        return Load()
 
 
 class Bench(Record):

@@ -16,6 +16,7 @@ from scipy.stats import qmc
 
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import find_unit
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of, steps_of
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
@@ -178,8 +179,11 @@ def test_load_is_that_of_the_plan_else_of_the_unit(tmp_path, parameters, kind):
         assert other == run
         assert none.settings.load is None
         assert from_json(as_json(run)) == run
+        made = prepare(unit, none)  # as any command runs a unit that has a load
+        assert made.model.load == pytest.approx(load, rel=0.02)
+        assert made.state.load[0] == pytest.approx(load.far * made.inputs[0, 6] / max(load.K, 1.0), rel=0.02)
         if kind == "torque":
-            assert load is None
+            assert load == Load()
         elif kind != "damper":
             assert (load.K, load.far) == ({"bench": 2e4, "car": 400.0}[kind], 1.0)
         else:

@@ -66,7 +66,7 @@ IN_LINE = ("OD", "MED", "LOW")
 RATIOS = (0.5, 1.0, 2.3)
 OFFSETS = (-1.5e-3, -0.75e-3, 0.0, 0.75e-3, 1.5e-3)  # of the belt on the primary against the secondary [m]
 POINT = {"omega_I": 260.0, "xi": 0.5, "F_O": 12e3}
-LOAD = Damper(kind="damper")  # of the secondary, as in a campaign
+LOAD = Damper(kind="damper")  # of a unit without one, as in the plans of campaigns
 ENDS = ("entry of primary", "exit of primary", "entry of secondary", "exit of secondary")
 ENERGY = 1e-3  # of the throughput, of belts that carry more than twice their losses
 IDLE = 5e-3  # of the throughput of others, which is little more than their losses
@@ -261,7 +261,7 @@ def trials(parameters: Parameters) -> Iterator[Trial]:
 def _trial(p: Parameters, ratio: float, offset: float | None, tracked: bool = True, explicit: bool = False) -> Trial:
     b, at = belt(p), Point(ratio, **POINT)
     geometry = start_of(b, sheaves(p), at)[0].steady.geometry
-    load = LOAD.at(p.pulleys.J, load_torque(b, 1.0, at.F_O, geometry.r_O), at.omega_I / ratio)
+    load = (p.load or LOAD).at(p.pulleys.J, load_torque(b, 1.0, at.F_O, geometry.r_O), at.omega_I / ratio)
     scheme: dict[str, Any] = {"step": 1e-6} if explicit else {"step": 2.5e-6, "scheme": "multirate"}
     s = Settings(model="spatial", before=BEFORE, flank_points=2, load=load, **scheme)
     where = "natural" if offset is None else f"{1e3 * offset:+.2f}mm"

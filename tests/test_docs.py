@@ -61,7 +61,7 @@ def test_every_key_of_every_kind_is_in_the_reference_with_its_meaning(generate, 
     listed = page[page.index("## Keys that no shipped unit uses") :]
     for key in ("mu_L", "crown", "bending_damping"):
         assert f"| `{key}` |" in listed
-    for key in ("mu_R", "pretension", "inertia"):
+    for key in ("mu_R", "pretension", "l_R"):
         assert f"| `{key}` |" not in listed
     assert not silent, "a comment behind the field says what it means"
     rows = [row for row in page.splitlines() if row.startswith("| `")]

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.contact.ledger import ELASTIC
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LIMIT
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
@@ -229,7 +230,7 @@ def _window(file: Any, rows: slice, belt: Mapping[str, float], run: int, phase: 
         "transmitted": s["M_O"] * s["omega_O"] / unit,
         "received": -s["M_I"] * s["omega_I"] / unit,
         "loop": float(length.sum()),
-        "elastic": float(file["energy/stored"][rows].mean(axis=0)[3:].sum()) / F_O,
+        "elastic": float(file["energy/stored"][rows].mean(axis=0)[ELASTIC].sum()) / F_O,
         "radius": s["r_I"] / (s["r_I"] - belt["h_off"]),
         "xi_I": s["xi_I"],
         "turns": s["duration"] * v / (belt["N_E"] * belt["t_R"]),

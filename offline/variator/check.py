@@ -328,7 +328,7 @@ def check_heldout(
                     highest[row][name] = model.peak(p.start, p.stop)
             traces["inserted"] = models["hybrid"].play(series, known["hybrid"] / known["full"])
             traces["laws"] = {"ratio": _along(series, laws)}
-            turning = J if held.run.settings.damper is None else J + held.run.settings.damper[1]
+            turning = J if held.run.settings.load is None else J + held.run.settings.load.J
             traces["at its ratio"] = _at_ratio(series, traces["hybrid"], held.revolution, turning)
             most = capacity(belt["mu"], belt["cos_d"], series["F_O"]) * (series["r_I"] - belt["h_off"])
             branched.append(Branched(held, j, series, most, traces))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Fidelity, Instance
-from rtcvt.offline.pushbelt.contact.sheave import Damper
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import STEADY
 from rtcvt.offline.variator.heldout import HeldRun, Series
@@ -44,8 +44,8 @@ class Player:
         places = [v.index for v in self.model.select("output") if v.name.startswith(f"field.{FIELD}")]
         self._cells = slice(places[0], places[-1] + 1)
         self._settled: Instance | None = None
-        self._damper = Damper()
-        self._ring = 0.0  # speed of the damper's ring [rad/s]
+        self._load = Load()
+        self._turning = 0.0, 0.0  # twist of the load's shaft [rad], speed behind it [rad/s]
         self._rest = np.empty(0)
         self._time = np.empty(0)
         self._fields = np.empty((0, 4 * CELLS))
@@ -54,8 +54,11 @@ class Player:
     def settle(self, run: HeldRun) -> dict[str, float]:
         """See `check.Driven`."""
         s = {k: float(v[STEADY]) for k, v in run.summary.items()}
-        self._damper = Damper(*(run.run.settings.damper or ()))
-        self._ring = s["omega_O"]
+        load = run.run.settings.load or Load()
+        self._load = (
+            Load() if load.K > 0.0 else load
+        )  # a shaft changes no steady state, and would have to stop swinging
+        self._turning = 0.0, s["omega_O"]
         x = self._instance(2.0, s["ratio"], s["omega_I"])
         x.u[self._u["primary.w"]] = s["omega_I"]
         x.u[self._u["clamp.secondary.F"]] = s["F_O"]
@@ -64,6 +67,9 @@ class Player:
         for _ in range(round(SETTLE / STEP)):
             self._step(x, -s["M_O"], run.run.name)
         self._settled, self._rest = x, x.y.copy()
+        if load.K > 0.0:
+            self._load, self._turning = load, (load.far * s["M_O"] / load.K, float(x.y[self._at["secondary.w"]]))
+        self._begin = self._turning
         y = {name: float(x.y[k]) for name, k in self._at.items()}
         known = {name: value for name, value in y.items() if name.startswith("uncertainty.")}
         return known | {
@@ -93,7 +99,7 @@ class Player:
         ):
             u[:, self._u[name]] = by * _held(grid, time, series[key])
         tau_O = -_held(grid, time, series["tau_O"])
-        self._ring = float(self._rest[self._at["secondary.w"]])
+        self._turning = self._begin
         x.u[:] = u[0]
         x.initialise()
         x.x[:] = self._settled.x
@@ -130,7 +136,7 @@ class Player:
         v = self.model.by_name
         given = {"clamp.control": control, "ratio.start": ratio, "primary.w_start": omega_I, "clamp.F_max": 1e6}
         given |= {f"{name}.J": self._J for name in FLANGES}
-        given |= {"primary.b": 0.0, "secondary.b": self._damper.d}
+        given |= {"primary.b": 0.0, "secondary.b": self._load.d}
         given |= {"primary.c": STIFFER * x.p[v["primary.c"].index]}
         given |= {"primary.d": np.sqrt(STIFFER) * x.p[v["primary.d"].index]}
         for name, value in given.items():
@@ -138,12 +144,15 @@ class Player:
         return x
 
     def _step(self, x: Instance, tau_O: float, about: str) -> None:
-        """A step under the torque `tau_O` from outside; the damper's ring turns as it did before."""
-        x.u[self._u["secondary.tau"]] = tau_O + self._damper.d * self._ring
+        """A step under the torque `tau_O` from outside; what the load turns turns as it did before."""
+        load, (twist, omega) = self._load, self._turning
+        x.u[self._u["secondary.tau"]] = (1.0 - load.far) * tau_O + load.d * omega - load.K * twist
         if x.step(STEP) == FAILED:
             raise InputError(self.model.name, f"step at t = {x.t:g} s", about, "inputs that have a finite solution")
-        follows = -np.expm1(-STEP * self._damper.d / self._damper.J)
-        self._ring += follows * (float(x.y[self._at["secondary.w"]]) - self._ring)
+        w = float(x.y[self._at["secondary.w"]])
+        omega -= float(np.expm1(-STEP * load.d / load.J)) * (w - omega)
+        omega += STEP / load.J * (load.K * twist + load.far * tau_O)
+        self._turning = twist + STEP * (w - omega), omega
 
 
 def _held(grid: Array, time: Array, values: Array) -> Array:

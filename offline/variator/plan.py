@@ -22,8 +22,7 @@ A model `spatial` starts behind `before` revolutions of the hybrid model, which 
 same points once more with another model or step: what two models make of a point is compared (`twins`), and, where the
 step alone differs, how far the starts of one model scatter.
 
-The damper on the secondary's shaft (`schedule.Settings`) takes the torque of the secondary's friction at most,
-2 mu F_O r'_O/cos(delta_0), at a difference of `damper_slip` of its speed; its ring follows within `damper_time`.
+What the secondary turns is the plan's `load` (`pushbelt.unit.load`), else the unit's, else its load torque alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,6 +42,7 @@ from rtcvt.files.unitfile import Record, located, parse_table, quantity_in, read
 from rtcvt.offline.pushbelt.run.prepare import geometry_of, largest_step, load_torque
 from rtcvt.offline.pushbelt.run.schedule import APPROACH, Branch, Point, Run, Scheme, Settings
 from rtcvt.offline.pushbelt.run.schedule import Model as Fidelity
+from rtcvt.offline.pushbelt.unit.load import Loads
 from rtcvt.offline.pushbelt.unit.parameters import (
     FORCE,
     RATE,
@@ -90,8 +90,7 @@ class Model(Record):
     scheme: Scheme = "multirate"
     step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # at most
     frames: Annotated[int, Field(ge=8, le=1000)] = 48  # per revolution
-    damper_slip: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0  # 0: no damper
-    damper_time: Annotated[float, quantity_in("s", above=0.0)] = 0.01
+    load: Loads | None = None  # None: the unit's
     N_E: Annotated[int, Field(ge=20, le=2000)] | None = None
     N_B: Annotated[int, Field(ge=12, le=1000)] | None = None
     belt: Fidelity = "hybrid"
@@ -302,6 +301,8 @@ def _with(run: Run, belt: Fidelity, before: float, step: float | None) -> Run:
 def _points_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
     """The runs of a plan with the hybrid belt."""
     b, s = belt(parameters, N_E=plan.model.N_E, N_B=plan.model.N_B), sheaves(parameters)
+    if plan.model.load is None:
+        plan = plan.model_copy(update={"model": plan.model.model_copy(update={"load": parameters.load})})
     rng = np.random.default_rng(plan.seed)
 
     def points(p: Points) -> Iterator[Run]:
@@ -413,7 +414,7 @@ def _drawn(
 
 
 def _possible(space: Space, b: Belt, s: Sheaves, m: Model, run: Run, least: float, approach: float) -> Run | None:
-    """The run with force factors that hold, where it begins and its damper, or None if it cannot be or has less than
+    """The run with force factors that hold, where it begins and its load, or None if it cannot be or has less than
     the `least` share of the capacity."""
     at = run.start
     assert isinstance(at, Point)
@@ -446,13 +447,12 @@ def _possible(space: Space, b: Belt, s: Sheaves, m: Model, run: Run, least: floa
     branches = (
         replace(k, y_I=k.y_O * (1.0 - share * (1.0 - k.y_I / k.y_O))) if k.y_I < k.y_O else k for k in run.branches
     )
-    damper = None
-    if m.damper_slip > 0.0:
-        d = load_torque(b, 1.0, at.F_O, geometry.r_O) * at.ratio / (m.damper_slip * at.omega_I)
-        damper = d, d * m.damper_time
+    load = None
+    if m.load is not None:
+        load = m.load.at(s.J, load_torque(b, 1.0, at.F_O, geometry.r_O), at.omega_I / at.ratio)
     return replace(
         run,
         start=replace(at, begin=None if begin is None else float(np.copysign(begin, at.xi))),
-        settings=replace(run.settings, damper=damper),
+        settings=replace(run.settings, load=load),
         branches=tuple(branches),
     )

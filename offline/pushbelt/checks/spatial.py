@@ -45,6 +45,7 @@ from rtcvt.offline.pushbelt.run.windows import frames_of
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial.start import lift
 from rtcvt.offline.pushbelt.unit.kinematics import misalignment, radius_at_one
+from rtcvt.offline.pushbelt.unit.load import Damper
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, sheaves
 
 Array = NDArray[np.float64]
@@ -65,7 +66,7 @@ IN_LINE = ("OD", "MED", "LOW")
 RATIOS = (0.5, 1.0, 2.3)
 OFFSETS = (-1.5e-3, -0.75e-3, 0.0, 0.75e-3, 1.5e-3)  # of the belt on the primary against the secondary [m]
 POINT = {"omega_I": 260.0, "xi": 0.5, "F_O": 12e3}
-DAMPER = (0.05, 0.01)  # slip and time of the secondary's damper, as in a campaign
+LOAD = Damper(kind="damper")  # of a unit without one, as in the plans of campaigns
 ENDS = ("entry of primary", "exit of primary", "entry of secondary", "exit of secondary")
 ENERGY = 1e-3  # of the throughput, of belts that carry more than twice their losses
 IDLE = 5e-3  # of the throughput of others, which is little more than their losses
@@ -260,10 +261,9 @@ def trials(parameters: Parameters) -> Iterator[Trial]:
 def _trial(p: Parameters, ratio: float, offset: float | None, tracked: bool = True, explicit: bool = False) -> Trial:
     b, at = belt(p), Point(ratio, **POINT)
     geometry = start_of(b, sheaves(p), at)[0].steady.geometry
-    slip, delay = DAMPER
-    d = load_torque(b, 1.0, at.F_O, geometry.r_O) * ratio / (slip * at.omega_I)
+    load = (p.load or LOAD).at(p.pulleys.J, load_torque(b, 1.0, at.F_O, geometry.r_O), at.omega_I / ratio)
     scheme: dict[str, Any] = {"step": 1e-6} if explicit else {"step": 2.5e-6, "scheme": "multirate"}
-    s = Settings(model="spatial", before=BEFORE, flank_points=2, damper=(d, d * delay), **scheme)
+    s = Settings(model="spatial", before=BEFORE, flank_points=2, load=load, **scheme)
     where = "natural" if offset is None else f"{1e3 * offset:+.2f}mm"
     name = f"{ratio:g}-{where}" + ("" if tracked else "-free") + ("-explicit" if explicit else "")
     observe = ("elements", "fields")

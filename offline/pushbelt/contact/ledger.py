@@ -32,6 +32,7 @@ LOSSES = {
     "sheave_axial": "sheave axial damping",
     "sheave_tilt": "sheave tilt damping",
     "layer_friction": "ring layer friction",
+    "load": "load of the secondary",
 }
 STORES = {
     "elements": "elements kinetic",
@@ -43,7 +44,9 @@ STORES = {
     "saddles": "element-ring",
     "flanks": "flank",
     "deflection": "sheave deflection",
+    "load": "load of the secondary",
 }
+ELASTIC = slice(3, 9)  # of the stores
 WORKS = (*INPUTS.values(), *LOSSES.values())
 _BOOK = np.dtype([(name, np.float64) for name in (*INPUTS, *LOSSES)])
 _STOCK = np.dtype([(name, np.float64) for name in STORES])

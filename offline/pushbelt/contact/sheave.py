@@ -6,19 +6,25 @@ flanks leave the axial force R_z, the moments M_x, M_y about the apex and the to
     m z'' + d_z z' = R_z - F_C
     Theta_t alpha'' + d_t alpha' + c_t alpha - J/2 omega beta' = M_x
     Theta_t beta''  + d_t beta'  + c_t beta  + J/2 omega alpha' = M_y
-    J omega' = 2 tau + M_ext - d_V (omega - omega_V),    J_V omega_V' = d_V (omega - omega_V)
+    J omega' = 2 tau + M_ext
 
 z, alpha, beta: position of the apex along the shaft (grows when the groove opens) and tilts about x and y, in the
 inertial frame; omega > 0 in the direction of travel, i.e. clockwise, whence the signs of the gyroscopic terms.
 
 Boundary. The clamping force F_C of the machine acts in full on each mirrored sheave. An end stop prescribes the rate
 at which the whole groove opens; each sheave moves with half of it, and F_C is the force that the stop exerts. The
-primary's speed is prescribed, the secondary has a load torque M_O (M_ext = -M_O) or a prescribed speed. With a load
-torque its shaft may carry a viscous damper: a ring of inertia J_V in a housing on the shaft, with oil between them. It
-takes no mean torque, and counts as part of what is outside: external torque and power of the shaft contain it.
+primary's speed is prescribed, the secondary has a load torque M_O or a prescribed speed.
 
-Step: the forces are those at the end of the step (semi-implicit Euler); dampers and gyroscopic terms use the mean of
-old and new rates. The change of kinetic energy is then the sum of the powers at mean rates, to round-off.
+Load. With a load torque the secondary turns a second mass through a shaft of stiffness K and damping d,
+
+    M_ext = -T - (1 - far) M_O,    J_L omega_L' = T - far M_O,    T = K phi + d phi',    phi' = omega - omega_L
+
+far = 1: M_O acts on the mass behind the shaft, as on a bench or in a car; far = 0: on the pulley, which with K = 0 has
+a viscous damper, a ring in a housing with oil between them. K = d = 0: M_O alone.
+
+Step: the forces are those at the end of the step (semi-implicit Euler); dampers, gyroscopic terms and the load's shaft
+use the mean of old and new values. The change of kinetic energy is then the sum of the powers at mean rates, to
+round-off, and the load's shaft stores what it does not lose.
 """
 
 from typing import NamedTuple
@@ -26,44 +32,56 @@ from typing import NamedTuple
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 
 
-class Damper(NamedTuple):
-    """Viscous damper on the shaft of the secondary: d_V [N m s/rad], J_V of its ring [kg m2]."""
+class Load(NamedTuple):
+    """What the secondary turns: K [N m/rad], d [N m s/rad] of a shaft, J [kg m2] behind it, share of M_O there."""
 
+    K: float = 0.0
     d: float = 0.0
     J: float = 1.0
+    far: float = 0.0
 
 
 @inlined
-def shaft(sheaves, damper, dt, b, pulley, omega_old, torque, ring):
-    """New speed of a pulley [rad/s] under the torque of its belt, and the external torque on its shaft [N m].
+def shaft(sheaves, load, dt, b, pulley, omega_old, torque, turning):
+    """New speed of a pulley [rad/s] under the torque of its belt, the external torque on its shaft [N m], and the
+    power into the shaft and what its load loses [W].
 
-    Parameters as for `advance`; the speed of the damper's `ring` is replaced.
+    Parameters as for `advance`; the load's state `turning` is replaced.
     """
-    if pulley == 0:
-        omega_new = b[4]
-        external = sheaves.J * (omega_new - omega_old) / dt - torque
-    elif b[5] == 0.0:
-        held = damper.d / (1.0 + dt * damper.d / damper.J)  # the ring at the end of the step
-        omega_new = (sheaves.J * omega_old + dt * (torque - b[6] + held * ring[0])) / (sheaves.J + dt * held)
-        drag = held * (omega_new - ring[0])
-        ring[0] += dt * drag / damper.J
-        external = -b[6] - drag
+    if pulley == 1 and b[5] == 0.0:
+        near = (1.0 - load.far) * b[6]
+        far = load.far * b[6]
+        half = 0.5 * dt
+        twist = turning[0]
+        e = omega_old - turning[1] + half * ((torque - near) / sheaves.J + far / load.J)
+        each = half * (1.0 / sheaves.J + 1.0 / load.J)
+        rate = (e - each * load.K * twist) / (1.0 + each * (load.d + half * load.K))  # mean of the step
+        T = load.K * (twist + half * rate) + load.d * rate
+        external = -near - T
+        omega_new = omega_old + dt * (torque + external) / sheaves.J
+        mean = turning[1] + half * (T - far) / load.J
+        turning[0] = twist + dt * rate
+        turning[1] = 2.0 * mean - turning[1]
+        given = -0.5 * near * (omega_old + omega_new) - far * mean
+        lost = load.d * rate * rate
     else:
-        omega_new = b[6]
+        omega_new = b[4] if pulley == 0 else b[6]
         external = sheaves.J * (omega_new - omega_old) / dt - torque
-    return omega_new, external
+        given = 0.5 * external * (omega_old + omega_new)
+        lost = 0.0
+    return omega_new, external, given, lost
 
 
 @compiled
-def advance(sheaves, damper, b, dt, s, sd, ring, reaction, out, power):
+def advance(sheaves, load, b, dt, s, sd, turning, reaction, out, power):
     """Replace the rates `sd` by those after the step `dt`.
 
     Parameters
     ----------
     sheaves : Sheaves
         m, Theta_t, d_z, c_t, d_t of one sheave, J of the whole pulley.
-    damper : Damper
-        On the secondary; acts only if the load torque is given.
+    load : Load
+        Of the secondary; acts only if the load torque is given.
     b : ndarray, shape (7,)
         Boundary values: axial mode and value of pulley I, the same of pulley O (mode 0: clamping force [N], 1: end
         stop, opening rate of the groove [m/s]); speed of I [rad/s]; mode and value of O's shaft (0: load torque
@@ -72,16 +90,16 @@ def advance(sheaves, damper, b, dt, s, sd, ring, reaction, out, power):
         Step [s].
     s, sd : ndarray, shape (2, 4)
         z [m], alpha, beta, rotation [rad] at the end of the step, and their rates; `sd` is replaced.
-    ring : ndarray, shape (1,)
-        omega_V [rad/s]; replaced.
+    turning : ndarray, shape (2,)
+        phi [rad], omega_L [rad/s] of the load; replaced.
     reaction : ndarray, shape (2, 4)
         From `flank.velocities`.
     out : ndarray, shape (2, 6)
         Written per pulley: axial contact force on one sheave [N], clamping force or force of the end stop [N], torque
         of the belt on the pulley [N m], external torque on the shaft [N m], contact moments about x and y [N m].
-    power : ndarray, shape (2, 4)
-        Written per pulley [W], both sheaves: input by the clamping force, input at the shaft, loss in the axial
-        dampers, loss in the tilt dampers.
+    power : ndarray, shape (2, 5)
+        Written per pulley [W], both sheaves: input by the clamping force, input at the shaft and its load, loss in the
+        axial dampers, loss in the tilt dampers, loss in the load's shaft.
     """
     for pulley in range(2):
         R = reaction[pulley, 0]
@@ -98,7 +116,7 @@ def advance(sheaves, damper, b, dt, s, sd, ring, reaction, out, power):
 
         omega_old = sd[pulley, 3]
         torque = 2.0 * reaction[pulley, 3]
-        omega_new, external = shaft(sheaves, damper, dt, b, pulley, omega_old, torque, ring)
+        omega_new, external, given, lost = shaft(sheaves, load, dt, b, pulley, omega_old, torque, turning)
         sd[pulley, 3] = omega_new
 
         spin = 0.25 * sheaves.J * (omega_old + omega_new)
@@ -123,9 +141,16 @@ def advance(sheaves, damper, b, dt, s, sd, ring, reaction, out, power):
         out[pulley, 5] = reaction[pulley, 2]
         z_mean = 0.5 * (z_old + z_new)
         power[pulley, 0] = -2.0 * F_C * z_mean
-        power[pulley, 1] = 0.5 * external * (omega_old + omega_new)
+        power[pulley, 1] = given
+        power[pulley, 4] = lost
         power[pulley, 2] = 2.0 * sheaves.d_z * z_mean * z_mean
         power[pulley, 3] = 0.5 * sheaves.d_t * ((a_old + a_new) ** 2 + (b_old + b_new) ** 2)
+
+
+@compiled
+def load_energy(load, turning):
+    """Energy of the load's shaft and of what turns behind it [J]."""
+    return 0.5 * load.K * turning[0] ** 2 + 0.5 * load.J * turning[1] ** 2
 
 
 @compiled

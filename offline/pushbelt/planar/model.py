@@ -57,7 +57,7 @@ from rtcvt.offline.pushbelt.contact.friction import flank_friction
 from rtcvt.offline.pushbelt.contact.layers import layer_friction, layer_work, layers
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.rigid import WRONG, Rigid, rigid_contacts, rigid_work
-from rtcvt.offline.pushbelt.contact.sheave import Damper
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar.state import (
     ElementScratch,
     Frames,
@@ -117,12 +117,12 @@ def model(
     *,
     unilateral: bool = True,
     coupled: bool = True,
-    damper: Damper | None = None,
+    load: Load | None = None,
     ring: str = "rcm",
     rotatory: float = 1.0,
     rigid: bool = False,
 ) -> Model:
-    """The hybrid model of a belt between sheaves; by default without a damper.
+    """The hybrid model of a belt between sheaves; by default under a torque alone.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def model(
         Saddle and ear with play, else a bilateral saddle.
     coupled : bool
         Elements feel the sheave's deflection under all others, else each feels its own stiffness only.
-    damper : Damper, optional
-        On the shaft of the secondary.
+    load : Load, optional
+        Of the secondary.
     ring, rotatory : str, float
         `rcm` or `cosserat`, and the factor of the latter's rotatory inertia (`cosserat`).
     rigid : bool
@@ -143,7 +143,7 @@ def model(
     touching = law(*saddle(belt, R))
     deflection = (Coupled if coupled else Decoupled)(sheaves)
     return Model(
-        belt, sheaves, joint(belt), R, touching, flank_friction(belt), deflection, damper or Damper(), layers(belt)
+        belt, sheaves, joint(belt), R, touching, flank_friction(belt), deflection, load or Load(), layers(belt)
     )
 
 
@@ -404,13 +404,14 @@ def _settle_ring(
 def _advance_sheaves(m: Model, x: State, c: SheaveScratch, reaction: Any, b: Any, dt: float, book: Any) -> None:
     """New velocities of the sheaves."""
     power = c.power
-    sheave.advance(m.sheaves, m.damper, b, dt, x.s, x.sd, x.ring, reaction, c.out, power)
+    sheave.advance(m.sheaves, m.load, b, dt, x.s, x.sd, x.load, reaction, c.out, power)
     book.clamping_I += dt * power[0, 0]
     book.clamping_O += dt * power[1, 0]
     book.shaft_I += dt * power[0, 1]
     book.shaft_O += dt * power[1, 1]
     book.sheave_axial += dt * (power[0, 2] + power[1, 2])
     book.sheave_tilt += dt * (power[0, 3] + power[1, 3])
+    book.load += dt * power[1, 4]
 
 
 @compiled
@@ -486,6 +487,7 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     stock.elements = 0.5 * kinetic
     stock.ring = kinetic_energy(m.ring, x.u_R) + 0.5 * m.layers.I * x.turn[0] ** 2
     stock.sheaves = sheave.energy(m.sheaves, x.s, x.sd)
+    stock.load = sheave.load_energy(m.load, x.load)
     stock.ring_axial, stock.ring_bending = elastic_energy(m.ring, x.q_R, r.cs, r.sn, r.shape)
     stock.joints = joint_energy(m.joint, x.q, e.cs, e.sn)
     stock.saddles = saddle_energy(m.saddle, m.ring, x.q, e.cs, e.sn, x.s_R, r.shape)

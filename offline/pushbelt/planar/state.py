@@ -12,7 +12,7 @@ from rtcvt.offline.pushbelt.contact.layers import Layers
 from rtcvt.offline.pushbelt.contact.ledger import STORES, WORKS
 from rtcvt.offline.pushbelt.contact.maxwell import Maxwell, maxwell
 from rtcvt.offline.pushbelt.contact.rigid import Press, press
-from rtcvt.offline.pushbelt.contact.sheave import Damper
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, NQ
 from rtcvt.offline.pushbelt.ring.ring_set import mass
@@ -28,7 +28,7 @@ class Model(NamedTuple):
 
     ring: `ring.Ring` or `cosserat.Cosserat`; saddle: `element_ring.Unilateral`, `Bilateral` or `rigid.Rigid`; friction:
     of the flanks, `friction.Coulomb` or `Stribeck`; deflection: of the sheaves, `maxwell.Coupled` or `Decoupled`;
-    damper: on the shaft of the secondary.
+    load: of the secondary.
     """
 
     belt: Belt
@@ -38,7 +38,7 @@ class Model(NamedTuple):
     saddle: Any
     friction: Any
     deflection: Any
-    damper: Damper
+    load: Load
     layers: Layers
 
 
@@ -61,7 +61,7 @@ class State(NamedTuple):
     r: Annotated[Array, (2,), "m", "mean radius of the coupled law; 0: a new state"]
     damper: Annotated[Array, ("N_E", 6), "N, N m, m/s, rad/s", "joints in the last step: force of the dampers, twist"]
     memory: Annotated[Array, ("N_E", N_MEMORY), "SI", "saddles and ears in the last step (`element_ring`)"]
-    ring: Annotated[Array, (1,), "rad/s", "speed of the ring of the secondary's damper"]
+    load: Annotated[Array, (2,), "rad, rad/s", "the secondary's load: twist of its shaft, speed behind it"]
     held: Annotated[Array, ("N_B", N_LOAD), "N, N m", "load of the ring from the last step (`ring.to_chords`)"]
     rub: Annotated[Array, ("N_E", 3), "N, N, N m", "friction of the flanks on each element in the last step"]
     turn: Annotated[Array, (1,), "rad/s", "round run of the ring's layers (`layers`)"]
@@ -148,7 +148,7 @@ class SheaveScratch(NamedTuple):
     """Of the sheaves."""
 
     out: Annotated[Array, (2, 6), "N, N m", "outputs of `sheave.advance`"]
-    power: Annotated[Array, (2, 4), "W", "clamping, shaft, losses in axial and tilt dampers (`sheave.advance`)"]
+    power: Annotated[Array, (2, 5), "W", "of `sheave.advance`"]
 
 
 @declared
@@ -173,7 +173,6 @@ def state(q: Array, u: Array, q_R: Array, u_R: Array, s_R: Array, s: Array, sd: 
     x = zeros(State, {"N_E": len(q), "N_B": len(q_R), "n": q_R.shape[1], "n_z": 2 * n_k + 1})
     for array, given in zip(x, (q, u, q_R, u_R, s_R, s, sd), strict=False):
         array[...] = given
-    x.ring[0] = sd[1, 3]
     return x
 
 

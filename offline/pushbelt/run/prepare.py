@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact import element_ring
-from rtcvt.offline.pushbelt.contact.sheave import Damper
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model
 from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.pushbelt.ring.ring import ring
 from rtcvt.offline.pushbelt.run import requirements
 from rtcvt.offline.pushbelt.run.runfile import Arrays
-from rtcvt.offline.pushbelt.run.schedule import APPROACH, HELD, KICK, Case, Clock, Point, Run, Scheme
+from rtcvt.offline.pushbelt.run.schedule import APPROACH, HELD, KICK, Case, Clock, Point, Run, Scheme, Settings
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial import stability
 from rtcvt.offline.pushbelt.spatial.start import lift
@@ -136,7 +136,7 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     stiff, coupled = sheaves(parameters), s.law == "coupled"
     start, M_O = _start(parameters, run, b, stiff if coupled else stiff._replace(multiplier=0.0))
     chosen: dict[str, Any] = {"unilateral": s.contact == "unilateral", "coupled": coupled}
-    chosen["damper"] = None if s.damper is None else Damper(*s.damper)
+    chosen["load"] = load = _load(parameters, s, b, stiff.J, start)
     r = parameters.ring
     m = hybrid.model(b, stiff, **chosen, ring=r.rod, rotatory=r.rotatory_factor, rigid=s.scheme == "set-valued")
     wide = None
@@ -147,6 +147,8 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     ticks = _clock(parameters, m, wide, run, start)
     inputs = _inputs(parameters, run, ticks, M_O)
     state = hybrid.state(*start[:7], n_k=len(stiff.A) - 1)
+    if load is not None and inputs[0, 5] == TORQUE:  # its shaft is wound up, and turns with the pulley
+        state.load[:] = load.far * inputs[0, 6] / load.K if load.K > 0.0 else 0.0, start.sd[1, 3]
     if isinstance(at, Case) and at.seed:
         state.u[:, :2] += KICK * np.random.default_rng(at.seed).standard_normal((b.N_E, 2))
     if wide is None:
@@ -163,6 +165,14 @@ def _start(parameters: Parameters, run: Run, b: Belt, s: Sheaves) -> tuple[Start
     first = Boundary(*boundary_at(case, np.array([0.0]), at.row)[0].tolist())
     unloaded = first._replace(value_load=0.0) if at.rise > 0.0 else first
     return start_state(b, s, unloaded, case.i_r), first.value_load
+
+
+def _load(parameters: Parameters, s: Settings, b: Belt, J_O: float, start: Start) -> Load | None:
+    """What the secondary turns: that of the settings, else the unit's."""
+    if s.load is not None or parameters.load is None:
+        return s.load
+    capacity = load_torque(b, 1.0, start.steady.F_CO, start.steady.geometry.r_O)
+    return parameters.load.at(J_O, capacity, float(start.sd[1, 3]))
 
 
 def _inputs(parameters: Parameters, run: Run, ticks: Clock, M_O: float) -> Array:

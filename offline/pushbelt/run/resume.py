@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
 from rtcvt.offline.pushbelt.run.prepare import Prepared
 from rtcvt.offline.pushbelt.run.progress import Progress
@@ -30,6 +31,7 @@ def attributes_of(parameters: Parameters, made: Prepared, F_I: float | None) -> 
         "parameters": json.dumps(
             {"belt": made.model.belt._asdict(), "sheaves": made.model.sheaves._asdict()}
             | ({"rod": made.model.ring._asdict()} if isinstance(made.model.ring, Cosserat) else {})
+            | ({"load": made.model.load._asdict()} if made.model.load != Load() else {})
         ),
         "scheme": made.run.settings.scheme,
         "N_E": made.model.belt.N_E,

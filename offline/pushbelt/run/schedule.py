@@ -22,6 +22,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
+from rtcvt.offline.pushbelt.contact.sheave import Load
+
 Model = Literal["hybrid", "spatial", "mirrored"]
 Law = Literal["coupled", "decoupled"]
 Contact = Literal["unilateral", "bilateral"]
@@ -40,8 +42,8 @@ class Settings:
     N_E: modelled elements, standing for N_E0 real ones; N_B: ring nodes; taper t_T - t_R of a real element [m]; model:
     `hybrid`, `spatial`, or `mirrored`, the spatial belt between four loose sheaves; before: revolutions of the hybrid
     model at the first boundary values that a spatial run starts from; law, contact: see `planar.model.Model`;
-    flank_points: 1 simplified, 2 extended flank contact; step [s], at most; damper: d_V [N m s/rad] and J_V [kg m2] on
-    the shaft of the secondary, which keeps belt and secondary from vibrating against each other.
+    flank_points: 1 simplified, 2 extended flank contact; step [s], at most; load: what the secondary turns, None: that
+    of the unit.
     """
 
     N_E: int | None = None
@@ -55,7 +57,7 @@ class Settings:
     flank_points: int = 1
     scheme: Scheme = "explicit"
     step: float | None = None
-    damper: tuple[float, float] | None = None
+    load: Load | None = None
 
 
 @dataclass(frozen=True)
@@ -151,12 +153,14 @@ def as_json(run: Run) -> str:
 def from_json(text: str) -> Run:
     """A run from text."""
     data: dict[str, Any] = json.loads(text)
-    settings, damper = data["settings"], data["settings"]["damper"]
+    settings = data["settings"]
+    damper = settings.pop("damper", None)  # of files before there were loads
+    load = Load(d=damper[0], J=damper[1]) if damper else settings.get("load")
     return Run(
         **data
         | {
             "start": Case(**data["start"]) if "case" in data["start"] else Point(**data["start"]),
-            "settings": Settings(**settings | {"damper": None if damper is None else tuple(damper)}),
+            "settings": Settings(**settings | {"load": None if load is None else Load(*load)}),
             "branches": tuple(Branch(**b) for b in data["branches"]),
             "limits": tuple(data["limits"]),
             "observe": tuple(data["observe"]),

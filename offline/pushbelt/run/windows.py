@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 BEFORE, STEADY = 0, 1  # rows of the windows; branch k has row 2 + k
 F_REF = 10e3  # N
 SLIPPING = 0.05  # speed loss: macroscopic slip
+LOAD = ledger.LOSSES["load"]
 LOSS_COLUMNS = {f"loss_{name}": about for name, about in ledger.LOSSES.items()}
 SUMMARY: dict[str, tuple[str, str]] = {  # unit and description; means over a window
     "duration": ("s", "of the window"),
@@ -60,11 +61,11 @@ SUMMARY: dict[str, tuple[str, str]] = {  # unit and description; means over a wi
     "x_apex": ("1", "shift rate of the primary's sheaves, -(dz_I/dt)/(tan(delta_0) omega_I r_I)"),
     "x_O": ("1", "(dr_O/dt)/(omega_I r_I), of the neutral fibre"),
     "P_I": ("W", "power into the primary shaft"),
-    "P_O": ("W", "power into the secondary shaft"),
+    "P_O": ("W", "power into the secondary shaft, in the mean"),
     "P_axial_I": ("W", "power of the primary's clamping force or end stop"),
     "P_axial_O": ("W", "power of the secondary's clamping force"),
     "P_stored": ("W", "growth of the stored energies"),
-    "loss": ("W", "all losses"),
+    "loss": ("W", "all losses of the machine, without those of its load"),
     **{name: ("W", kind) for name, kind in LOSS_COLUMNS.items()},
     "unaccounted": ("W", "inputs - losses - growth of the stored energies: error of the scheme"),
 }
@@ -144,7 +145,8 @@ def measure(file: h5py.File, rows: slice, F_I: float = np.nan) -> dict[str, floa
     rates = np.polyfit(time, moving, 1)[0] / (omega[0] * radius[0])
     power = powers(file, rows)
     given, losses = ({k: power[k] for k in names} for names in (ledger.INPUTS.values(), ledger.LOSSES.values()))
-    loss, inputs = sum(losses.values()), sum(given.values())
+    given["shaft_O"] -= losses[LOAD]  # what the load keeps in the mean does not reach the pulley
+    loss, inputs = sum(losses.values()) - losses[LOAD], sum(given.values())
     stored = np.nan
     if rows.start > 0:
         ends = file["energy/stored"][[rows.start - 1, rows.stop - 1]].sum(axis=1)

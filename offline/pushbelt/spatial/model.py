@@ -39,7 +39,7 @@ from rtcvt.offline.pushbelt.contact import ledger, maxwell
 from rtcvt.offline.pushbelt.contact.element_ring import saddle
 from rtcvt.offline.pushbelt.contact.friction import flank_friction
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
-from rtcvt.offline.pushbelt.contact.sheave import Damper
+from rtcvt.offline.pushbelt.contact.sheave import Load, load_energy
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import directions
 from rtcvt.offline.pushbelt.record import declared, zeros
@@ -84,7 +84,7 @@ class Model(NamedTuple):
     friction: Any
     left: Any
     right: Any
-    damper: Damper
+    load: Load
     mirrored: bool
 
 
@@ -113,7 +113,7 @@ class State(NamedTuple):
     s: Annotated[Array, (2, 2, 4), "m, rad", "sheaves by side and pulley"]
     sd: Annotated[Array, (2, 2, 4), "m/s, rad/s", "their rates"]
     damper: Annotated[Array, ("N_E", 12), "SI", "joints in the last step (`joint`)"]
-    ring: Annotated[Array, (1,), "rad/s", "speed of the ring of the secondary's damper"]
+    load: Annotated[Array, (2,), "rad, rad/s", "as in `planar.model`"]
     rub: Annotated[Array, ("N_E", 6), "N, N m", "friction of the flanks in the last step, as forces in `joint`"]
     left: Half
     right: Half
@@ -183,7 +183,7 @@ class Scratch(NamedTuple):
     reaction: Annotated[Array, (2, 2, 4), "N, N m", "by side and pulley (`flank.velocities`)"]
     flank_power: Annotated[Array, (2, 3), "W", "friction along, across, damper (`flank.velocities`)"]
     pulley: Annotated[Array, (2, 7), "N, N m", "outputs of `sheave.advance`"]
-    sheave_power: Annotated[Array, (2, 4), "W", "of `sheave.advance`"]
+    sheave_power: Annotated[Array, (2, 5), "W", "of `sheave.advance`"]
 
 
 def model(
@@ -193,7 +193,7 @@ def model(
     *,
     unilateral: bool = True,
     coupled: bool = True,
-    damper: Damper | None = None,
+    load: Load | None = None,
     mirrored: bool = False,
 ) -> Model:
     """The spatial model of a belt between sheaves.
@@ -202,7 +202,7 @@ def model(
     ----------
     parameters : Parameters
         The unit that `belt` and `sheaves` are of.
-    unilateral, coupled, damper : as for `planar.model.model`
+    unilateral, coupled, load : as for `planar.model.model`
     mirrored : bool
         Four loose sheaves.
 
@@ -249,7 +249,7 @@ def model(
     body = Body(belt.N_E, belt.m_E, Theta[0], Theta[1], belt.J_E)
     return Model(
         belt, sheaves, body, joint(belt, more.z_R), half, across, guides, flank_friction(belt), left, right,
-        damper or Damper(), mirrored,
+        load or Load(), mirrored,
     )  # fmt: skip
 
 
@@ -418,7 +418,7 @@ def _meet_sheaves(
 @spliced
 def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any) -> None:
     """One step; parameters as for `planar.model.step`."""
-    belt, sheaves, body, J, _, _, guides, friction, law_left, law_right, shaft, mirrored = m
+    belt, sheaves, body, J, _, _, guides, friction, law_left, law_right, load, mirrored = m
     q, u, s, sd, damper, turning, rub, left, right = x
     on_left, on_right, cs, sn, R, f, N_joint, old, end, trial, pair, wrench, before, reaction, loss, pulley, power = w
     element.move(q, u, cs, sn, R, dt)
@@ -447,7 +447,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any)
     _rub_ring(m, guides[1], -1.0, right, on_right, end, R, f, dt, n_R)
     flank.velocities(belt, body, friction, dt, u, f, R, s, on_left.fl, on_right.fl, rub, old, trial, reaction, loss)
     element.gyrate(body, u, dt)
-    sheave.advance(sheaves, shaft, mirrored, b, dt, s, sd, turning, reaction, pulley, power)
+    sheave.advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, pulley, power)
     book.clamping_I += dt * power[0, 0]
     book.clamping_O += dt * power[1, 0]
     book.shaft_I += dt * power[0, 1]
@@ -462,6 +462,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any)
     book.ring_bending += b_left + b_right
     book.sheave_axial += dt * (power[0, 2] + power[1, 2])
     book.sheave_tilt += dt * (power[0, 3] + power[1, 3])
+    book.load += dt * power[1, 4]
 
 
 @compiled
@@ -469,6 +470,7 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
     """Stored energies of a frame."""
     stock.elements = element.kinetic_energy(m.body, x.u)
     stock.sheaves = sheave.energy(m.sheaves, m.mirrored, x.s, x.sd)
+    stock.load = load_energy(m.load, x.load)
     stock.joints = joint_energy(m.joint, x.q, w.R)
     for side in range(2):
         half = x.left if side == 0 else x.right

@@ -19,12 +19,12 @@ from rtcvt.offline.pushbelt.contact.sheave import shaft
 
 
 @compiled
-def advance(sheaves, damper, mirrored, b, dt, s, sd, ring, reaction, out, power):
+def advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, out, power):
     """Replace the rates `sd` by those after the step `dt`.
 
     Parameters
     ----------
-    sheaves, damper, b, dt, ring : as for `sheave.advance`
+    sheaves, load, b, dt, turning : as for `sheave.advance`
     mirrored : bool
         All four sheaves are loose.
     s, sd : (2, 2, 4)
@@ -35,19 +35,19 @@ def advance(sheaves, damper, mirrored, b, dt, s, sd, ring, reaction, out, power)
         Written per pulley: axial contact force on the loose sheave (mirrored: on one) [N], clamping force or force of
         the end stop [N], torque of the belt on the pulley [N m], external torque on the shaft [N m], contact moments
         about x and y on the loose sheave [N m], axial contact force on the fixed sheave (mirrored: on the other) [N].
-    power : (2, 4)
-        Written per pulley [W]: input by the clamping force, input at the shaft, loss in the axial dampers, loss in the
-        tilt dampers.
+    power : (2, 5)
+        As of `sheave.advance`.
     """
     for pulley in range(2):
         loose = 0 if mirrored else pulley
         omega_old = sd[0, pulley, 3]
         torque = reaction[0, pulley, 3] + reaction[1, pulley, 3]
-        omega_new, external = shaft(sheaves, damper, dt, b, pulley, omega_old, torque, ring)
+        omega_new, external, given, lost = shaft(sheaves, load, dt, b, pulley, omega_old, torque, turning)
         spin = 0.25 * sheaves.J * (omega_old + omega_new)
         for a in range(4):
             power[pulley, a] = 0.0
-        power[pulley, 1] = 0.5 * external * (omega_old + omega_new)
+        power[pulley, 1] = given
+        power[pulley, 4] = lost
         for side in range(2):
             sd[side, pulley, 3] = omega_new
             if not mirrored and side != loose:

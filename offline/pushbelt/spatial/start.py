@@ -97,7 +97,7 @@ def lift(m: Model, x: hybrid.State) -> State:
         r = x.r.copy() if m.mirrored else np.zeros(2)
         arrays = (q_R.copy("F"), u_R.copy("F"), q_L, u_L, s_R.copy(), memory.copy("F"), held, held_L)
         halves.append(Half(*arrays, z=deflection[side].copy(), r=r))
-    return State(q, u, s, sd, columns(N_E, 12), x.ring.copy(), rub, *halves)
+    return State(q, u, s, sd, columns(N_E, 12), x.load.copy(), rub, *halves)
 
 
 def _evened(m: Model, x: hybrid.State, ring: Array, cs_R: Array, sn_R: Array) -> tuple[Array, Array, Array]:

@@ -28,6 +28,7 @@ from rtcvt.files.unitfile import Record, UnitFile, quantity_in, read_unit_file, 
 from rtcvt.kind import Unit
 from rtcvt.model import Variable, VariableTable
 from rtcvt.model.scenario import Scenario, Signal, sample_inputs
+from rtcvt.offline.pushbelt.unit.load import Loads
 from rtcvt.offline.sheave.profile import Drawing
 from rtcvt.variator.capacity import capacity
 
@@ -279,6 +280,7 @@ class Parameters(Unit):
     contacts: Contacts  # stiffness, damping, friction
     sheaves: Drawing | None = None  # profiles of the sheaves; pulleys.a, where given, holds instead
     spatial: Spatial | None = None  # what the spatial parts need
+    load: Loads | None = None  # what the secondary turns, else its load torque alone
     case: tuple[Case, ...] = ()  # operating points
 
     @model_validator(mode="after")

@@ -9,16 +9,20 @@ from pushbelt_starts import begun
 from pushbelt_steps import stepped
 
 from rtcvt.offline.pushbelt.contact import ledger
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hy
 
 PLOT = 1e-4
+BENCH = Load(2e4, 0.6, 0.5, 1.0)
 
 
 def prepare(
-    case: str, frames: int, row: int = 0, *, unilateral: bool = True, coupled: bool = True
+    case: str, frames: int, row: int = 0, *, unilateral: bool = True, coupled: bool = True, load: Load | None = None
 ) -> tuple[hy.Model, hy.State, np.ndarray]:
     one = begun(case, row, frames, PLOT, coupled=coupled)
-    return hy.model(one.belt, one.sheaves, unilateral=unilateral, coupled=coupled), one.state, one.inputs
+    if load is not None:
+        one.state.load[:] = one.inputs[0, 6] / load.K, one.state.sd[1, 3]
+    return hy.model(one.belt, one.sheaves, unilateral=unilateral, coupled=coupled, load=load), one.state, one.inputs
 
 
 def momentum(m: hy.Model, x: hy.State) -> np.ndarray:
@@ -45,7 +49,7 @@ def momentum(m: hy.Model, x: hy.State) -> np.ndarray:
     ],
 )
 def test_energy_balance(case: str, row: int, unilateral: bool, coupled: bool) -> None:
-    m, x, inputs = prepare(case, 40, row, unilateral=unilateral, coupled=coupled)
+    m, x, inputs = prepare(case, 40, row, unilateral=unilateral, coupled=coupled, load=BENCH)
     out, done = hy.run(m, x, inputs, 100)
     assert done == 40
     rest, losses, throughput = hy.residual(out)
@@ -81,7 +85,7 @@ STEP2 = {"steps": 40, "dt": 2.5e-6, "n_R": 2}  # the multirate scheme
     ("case", "row", "unilateral"), [("MED", 3, True), slow("OD-KpKs", 2, True), slow("LOW", 0, False)]
 )
 def test_energy_balance_of_the_multirate_scheme(case: str, row: int, unilateral: bool) -> None:
-    m, x, inputs = prepare(case, 60, row, unilateral=unilateral)
+    m, x, inputs = prepare(case, 60, row, unilateral=unilateral, load=BENCH)
     out, done = hy.run(m, x, inputs, **STEP2)
     assert done == 60
     out = hy.Frames(*[a[20:] for a in out])  # the start swings

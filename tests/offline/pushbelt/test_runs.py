@@ -18,6 +18,7 @@ from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import seal
 from rtcvt.files.unitfile import find_unit
 from rtcvt.offline.pushbelt.contact import element_ring
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.marks import FILE
 from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
@@ -184,7 +185,7 @@ def test_run_is_extended(whole, tmp_path):
 def test_run_with_branches_goes_on_with_the_same_bits(tmp_path):
     """Stopped in the settling and before each branch."""
     branches = tuple(Branch(y, 1.0, 0.3, 0.0, 0.1, 0.3) for y in (1.2, 0.9))
-    settings = Settings(N_E=110, N_B=52, scheme="multirate", damper=(2.0, 0.01))
+    settings = Settings(N_E=110, N_B=52, scheme="multirate", load=Load(3e4, 1.0, 0.3, 1.0))
     run = Run("r", Point(1.0, 300.0, 0.3, 8e3), settings, 0.8, mean=0.3, branches=branches, frames=100)
     whole, path = tmp_path / "whole.h5", tmp_path / "run.h5"
     assert simulated(run, whole, plan="p").done
@@ -207,11 +208,11 @@ def test_resume_refuses_a_run_of_another_release(tmp_path):
     with Journal(partial, write=False) as journal:
         head, *blocks = journal._records()
     for block in blocks:
-        del block["state/ring"]
+        del block["state/load"]
     partial.unlink()
     Journal.create(partial, head, *blocks)
     before = partial.read_bytes()
-    with pytest.raises(InputError, match=r"run\.h5\.partial.*checkpoint/ring.*this release"):
+    with pytest.raises(InputError, match=r"run\.h5\.partial.*checkpoint/load.*this release"):
         simulated(a_case(duration=1e-3), path, resume=True)
     assert partial.read_bytes() == before
     assert list(tmp_path.iterdir()) == [partial]

@@ -1,24 +1,27 @@
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
 from rtcvt.offline.pushbelt.contact import sheave
+from rtcvt.offline.pushbelt.unit.load import Loads
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters, sheaves
 
 SHEAVES = sheaves(load_parameters("pushbelt_24mm"))
-NONE = sheave.Damper()
+NONE = sheave.Load()
+LOADS = [NONE, sheave.Load(d=50.0, J=0.5), sheave.Load(2e4, 0.6, 0.5, 1.0)]
 FREE = SHEAVES._replace(d_z=0.0, d_t=0.0, c_t=0.0)
 CLAMPED = np.array([0.0, 5000.0, 0.0, 8000.0, 200.0, 0.0, 40.0])
 
 
-def run(sh, b, reaction, dt, steps, sd=None, s=None, damper=NONE, ring=None):
+def run(sh, b, reaction, dt, steps, sd=None, s=None, load=NONE, turning=None):
     s = np.zeros((2, 4)) if s is None else s
     sd = np.zeros((2, 4)) if sd is None else sd
-    ring = np.zeros(1) if ring is None else ring
-    out, power = np.zeros((2, 6)), np.zeros((2, 4))
+    turning = np.zeros(2) if turning is None else turning
+    out, power = np.zeros((2, 6)), np.zeros((2, 5))
     history = np.empty((steps, 2, 4))
     for k in range(steps):
         s += dt * sd
-        sheave.advance(sh, damper, b, dt, s, sd, ring, reaction, out, power)
+        sheave.advance(sh, load, b, dt, s, sd, turning, reaction, out, power)
         history[k] = s
     return s, sd, out, power, history
 
@@ -101,41 +104,70 @@ def test_spinning_sheave_precesses_at_the_two_whirl_frequencies():
     np.testing.assert_allclose(history[:, 0, 2], -1e-4 * np.sin(whirl * time), atol=1e-6)
 
 
-@pytest.mark.parametrize("damper", [NONE, sheave.Damper(50.0, 0.5)])
+@pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("mode", [0.0, 1.0])
-def test_power_balance_of_a_step_is_exact(mode, damper):
+def test_power_balance_of_a_step_is_exact(mode, load):
     rng = np.random.default_rng(11)
     for _ in range(20):
-        s, sd = 1e-3 * rng.normal(size=(2, 4)), rng.normal(size=(2, 4))
+        s, sd, turning = 1e-3 * rng.normal(size=(2, 4)), rng.normal(size=(2, 4)), rng.normal(size=2)
         reaction = 1e3 * rng.normal(size=(2, 4))
         b = np.array([mode, 1e3 * rng.normal(), 0.0, 5e3, 100 * rng.normal(), mode, 10.0])
         old, dt = sd.copy(), 1e-5
-        out, power = np.zeros((2, 6)), np.zeros((2, 4))
-        kinetic = sheave.energy(SHEAVES, 0 * s, sd)
-        sheave.advance(SHEAVES, damper, b, dt, s, sd, rng.normal(size=1), reaction, out, power)
+        out, power = np.zeros((2, 6)), np.zeros((2, 5))
+        before = sheave.energy(SHEAVES, 0 * s, sd) + sheave.load_energy(load, turning)
+        sheave.advance(SHEAVES, load, b, dt, s, sd, turning, reaction, out, power)
         mean = 0.5 * (old + sd)
         contact = 2.0 * np.sum(reaction * mean)
         spring = 2.0 * SHEAVES.c_t * np.sum(s[:, 1:3] * mean[:, 1:3])
         work = dt * (power[:, :2].sum() - power[:, 2:].sum() + contact - spring)
-        change = sheave.energy(SHEAVES, 0 * s, sd) - kinetic
+        change = sheave.energy(SHEAVES, 0 * s, sd) + sheave.load_energy(load, turning) - before
         assert change == pytest.approx(work, rel=1e-9)
         assert (power[:, 2:] >= 0.0).all()
 
 
 def test_damper_lets_the_shaft_run_free_and_takes_its_vibration():
     # against a load that balances the belt: the difference of the speeds decays with d (1/J + 1/J_V)
-    damper = sheave.Damper(5.0, 0.05)
-    sd, ring = np.zeros((2, 4)), np.array([100.0])
+    load = sheave.Load(d=5.0, J=0.05)
+    sd, turning = np.zeros((2, 4)), np.array([0.0, 100.0])
     sd[1, 3] = 101.0
     reaction = np.zeros((2, 4))
     reaction[1, 3] = 20.0
-    b = CLAMPED.copy()
     dt, n = 1e-6, 4000
-    _, sd, out, power, _ = run(FREE, b, reaction, dt, n, sd, damper=damper, ring=ring)
-    J, total = SHEAVES.J, SHEAVES.J + damper.J
-    common = (J * 101.0 + damper.J * 100.0) / total
-    left = np.exp(-damper.d * (1.0 / J + 1.0 / damper.J) * dt * n)
-    assert J * sd[1, 3] + damper.J * ring[0] == pytest.approx(total * common, rel=1e-12)
-    assert sd[1, 3] - ring[0] == pytest.approx(left, rel=2e-3)
-    assert out[1, 3] == pytest.approx(-40.0 - damper.d * (sd[1, 3] - ring[0]), rel=1e-9)
-    assert power[1, 1] == pytest.approx(out[1, 3] * sd[1, 3], rel=1e-4)
+    _, sd, out, power, _ = run(FREE, CLAMPED, reaction, dt, n, sd, load=load, turning=turning)
+    J, total = SHEAVES.J, SHEAVES.J + load.J
+    common = (J * 101.0 + load.J * 100.0) / total
+    left = np.exp(-load.d * (1.0 / J + 1.0 / load.J) * dt * n)
+    assert J * sd[1, 3] + load.J * turning[1] == pytest.approx(total * common, rel=1e-12)
+    assert sd[1, 3] - turning[1] == pytest.approx(left, rel=2e-3)
+    assert out[1, 3] == pytest.approx(-40.0 - load.d * (sd[1, 3] - turning[1]), rel=2e-3)
+    assert power[1, 1] == pytest.approx(-40.0 * sd[1, 3], rel=1e-4)
+    assert power[1, 4] == pytest.approx(load.d * (sd[1, 3] - turning[1]) ** 2, rel=4e-3)
+
+
+@pytest.mark.parametrize(
+    "kind", [{"kind": "bench"}, {"kind": "car"}, {"kind": "bench", "damping": 0.3, "inertia": 0.02}]
+)
+@pytest.mark.parametrize("cut", [False, True])
+def test_pulley_and_load_swing_as_two_masses(kind, cut):
+    """Frequency, damping, common speed and mean torque; a shaft that is cut does not swing."""
+    load = TypeAdapter(Loads).validate_python(kind).at(SHEAVES.J, 500.0, 100.0)
+    W = 1.0 / SHEAVES.J + 1.0 / load.J
+    omega, zeta = np.sqrt(load.K * W), kind.get("damping", 0.02 if kind["kind"] == "bench" else 0.05)
+    assert 0.5 * load.d * W / omega == pytest.approx(zeta)
+    dt, n, M = 2.5e-6, 8000, 40.0
+    sd, turning, reaction = np.zeros((2, 4)), np.array([M / load.K, 100.0]), np.zeros((2, 4))
+    sd[1, 3], reaction[1, 3] = 101.0, 0.5 * M
+    of = load._replace(K=0.0, d=0.0) if cut else load
+    history, mean = np.empty((n, 2)), 0.0
+    for k in range(n):
+        out = run(FREE, CLAMPED, reaction, dt, 1, sd, load=of, turning=turning)[2]
+        history[k], mean = (sd[1, 3], turning[1]), mean + out[1, 3] / n
+    t, swing = dt * np.arange(1, n + 1), omega * np.sqrt(1.0 - zeta**2)
+    exact = np.exp(-zeta * omega * t) * (np.cos(swing * t) - zeta * omega / swing * np.sin(swing * t))
+    assert bool(np.max(np.abs(history[:, 0] - history[:, 1] - exact)) < 2e-4) is not cut
+    common = (SHEAVES.J * history[:, 0] + load.J * history[:, 1]) * W * SHEAVES.J * load.J / (SHEAVES.J + load.J) ** 2
+    settled = 100.0 + SHEAVES.J / (SHEAVES.J + load.J)
+    if not cut:
+        np.testing.assert_allclose(common, settled, rtol=1e-11)
+        gained = SHEAVES.J * (sd[1, 3] - 101.0) / (n * dt)  # what the pulley's change of speed leaves over
+        assert mean == pytest.approx(-M + gained, rel=1e-9)

@@ -16,11 +16,12 @@ from scipy.stats import qmc
 
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import find_unit
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of, steps_of
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.runfile import DATASETS
-from rtcvt.offline.pushbelt.run.schedule import LIMIT, RUNAWAY, Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.schedule import LIMIT, RUNAWAY, Branch, Point, Run, Settings, as_json, from_json
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, frames_of, summary
@@ -38,7 +39,7 @@ seed = 5
 frames = 18
 N_E = 110
 N_B = 52
-damper_slip = 0.05
+load = { kind = "damper", slip = 0.05 }
 [space]
 ratio = [0.8, 1.2]
 speed = ["3000 rpm", "4000 rpm"]
@@ -163,17 +164,35 @@ def test_plans_fill_their_space_more_evenly_than_chance(shipped):
     assert y.max() > 1.75
 
 
-def test_dampers_carry_what_the_secondary_can_hold_at_their_slip(tmp_path, parameters):
-    plan = SMALL.replace("damper_slip = 0.05", 'damper_slip = 0.05\ndamper_time = "8 ms"')
+@pytest.mark.parametrize("kind", ["damper", "bench", "car", "torque"])
+def test_load_is_that_of_the_plan_else_of_the_unit(tmp_path, parameters, kind):
+    """A damper carries what the secondary can hold at its slip."""
+    damper = 'load = { kind = "damper", slip = 0.05 }'
+    plan, _ = plan_of(tmp_path, SMALL.replace(damper, f'load = {{ kind = "{kind}" }}'))
+    silent, _ = plan_of(tmp_path, SMALL.replace(damper, ""))
+    unit = parameters.model_copy(update={"load": plan.model.load})
     b = belt(parameters, N_E=110, N_B=52)
-    for run in runs_of(plan_of(tmp_path, plan)[0], parameters):
-        r_O = start_of(b, sheaves(parameters), run.start)[0].steady.geometry.r_O
-        d, J = run.settings.damper
-        assert d * 0.05 * run.start.omega_I / run.start.ratio == pytest.approx(load_torque(b, 1.0, run.start.F_O, r_O))
-        assert pytest.approx(8e-3) == J / d
-    assert all(
-        r.settings.damper is None for r in runs_of(plan_of(tmp_path, SMALL.replace("0.05", "0.0"))[0], parameters)
-    )
+    for run, other, none in zip(
+        *(runs_of(*x) for x in ((plan, parameters), (silent, unit), (silent, parameters))), strict=True
+    ):
+        load = run.settings.load
+        assert other == run
+        assert none.settings.load is None
+        assert from_json(as_json(run)) == run
+        made = prepare(unit, none)  # as any command runs a unit that has a load
+        assert made.model.load == pytest.approx(load, rel=0.02)
+        assert made.state.load[0] == pytest.approx(load.far * made.inputs[0, 6] / max(load.K, 1.0), rel=0.02)
+        if kind == "torque":
+            assert load == Load()
+        elif kind != "damper":
+            assert (load.K, load.far) == ({"bench": 2e4, "car": 400.0}[kind], 1.0)
+        else:
+            r_O = start_of(b, sheaves(parameters), run.start)[0].steady.geometry.r_O
+            share = load.d * 0.05 * run.start.omega_I / run.start.ratio
+            assert share == pytest.approx(load_torque(b, 1.0, run.start.F_O, r_O))
+            assert pytest.approx(10e-3) == load.J / load.d
+    with pytest.raises(InputError, match=r"load.*a table with kind"):
+        plan_of(tmp_path, SMALL.replace("damper", "brake"))
 
 
 @pytest.mark.slow

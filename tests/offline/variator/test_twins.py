@@ -32,7 +32,7 @@ before = 0.05
 scheme = "explicit"
 flank_points = 2
 frames = 36
-damper_slip = 0.05
+load = { kind = "damper", slip = 0.05 }
 N_E = 110
 N_B = 52
 [space]

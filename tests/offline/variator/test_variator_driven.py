@@ -11,6 +11,7 @@ from rtcvt.errors import InputError
 from rtcvt.files.unitfile import find_unit, parse_unit_file
 from rtcvt.interface import error_rows
 from rtcvt.kind import load_unit
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
@@ -161,35 +162,37 @@ def test_branch_shifts_as_the_law_says(unit, reduced, fidelity):
     np.testing.assert_allclose(found["ratio"], expected, atol=0.01 * moved)
 
 
-@pytest.mark.parametrize("damper", [None, (20.0, 0.2)])
-def test_branch_starts_from_what_settled_and_stays_there(unit, reduced, damper):
+@pytest.mark.parametrize("load", [None, Load(d=20.0, J=0.2), Load(2e4, 0.6, 0.5, 1.0), Load(400.0, 0.2, 6.0, 1.0)])
+def test_branch_starts_from_what_settled_and_stays_there(unit, reduced, load):
     run = held(y=1.0)
-    run = replace(run, run=replace(run.run, settings=replace(run.run.settings, damper=damper)))
+    run = replace(run, run=replace(run.run, settings=replace(run.run.settings, load=load)))
     player = Player(unit, "hybrid", reduced, 0.0126)
     settled = player.settle(run)
     found = player.play(run.branches[0])
     np.testing.assert_allclose(found["ratio"], 0.9, rtol=1e-4)
-    np.testing.assert_allclose(found["tau_I"], settled["tau_I"], rtol=1e-3)
+    swings = load is not None and load.far > 0.0  # on its shaft, as the ratio creeps
+    np.testing.assert_allclose(found["tau_I"], settled["tau_I"], rtol=1e-2 if swings else 1e-3)
     np.testing.assert_allclose(found["omega_O"], settled["omega_O"], rtol=1e-4)
 
 
-def test_damper_slows_the_secondary_down_together_with_its_ring(unit, reduced):
+@pytest.mark.parametrize("load", [Load(d=5.0, J=0.05), Load(2e4, 5.0, 0.05, 1.0)])
+def test_load_slows_the_secondary_down_together_with_what_turns_behind_it(unit, reduced, load):
     """Under the least clamping forces the belt slips with a constant force: the rest of the load turns the pulley by
-    itself, or with the ring."""
-    d, J_V, J = 5.0, 0.05, 0.0126
+    itself, or with the damper's ring or what is behind the shaft."""
+    J_V, J = load.J, 0.0126
     run = held(y=1.0, time=0.02)
     series = Series(run.branches[0].columns | {k: np.full(101, 1e-3) for k in ("F_I", "F_O")}, 0)
     lost = {}
-    for damper in (None, (d, J_V)):
+    for of in (None, load):
         player = Player(unit, "hybrid", reduced, J)
-        player.settle(replace(run, run=replace(run.run, settings=replace(run.run.settings, damper=damper))))
+        player.settle(replace(run, run=replace(run.run, settings=replace(run.run.settings, load=of))))
         omega = player.play(series)["omega_O"]
-        lost[damper] = omega[0] - omega[-1]
+        lost[of] = omega[0] - omega[-1]
     torque = lost[None] * J / 0.02
     assert 40.0 < torque < 60.0
-    tau = 1.0 / (d * (1.0 / J + 1.0 / J_V))
-    slower = torque / (J + J_V) * (0.02 + J_V / J * tau * (1.0 - np.exp(-0.02 / tau)))
-    assert lost[d, J_V] == pytest.approx(slower, rel=0.03)
+    tau = 0.0 if load.far else 1.0 / (load.d * (1.0 / J + 1.0 / J_V))
+    slower = torque / (J + J_V) * (0.02 + J_V / J * tau * (1.0 - np.exp(-0.02 / max(tau, 1e-9))))
+    assert lost[load] == pytest.approx(slower, rel=0.03)
 
 
 def test_field_has_its_unit(unit, reduced):

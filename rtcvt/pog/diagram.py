@@ -124,7 +124,8 @@ class _Scheme:
             self._join(shafts)
             order: list[_Gear] = []
             for g in shafts:  # each in turn where that makes the fewest lines cross
-                order = min(([*order[:k], g, *order[k:]] for k in range(len(order) + 1)), key=self._crossings)
+                places = range(max(0, len(order) - 12), len(order) + 1)  # enough for a machine that can be built
+                order = min(([*order[:k], g, *order[k:]] for k in places), key=self._crossings)
             self._crossings(order)
 
     # --- geometry

@@ -1,4 +1,4 @@
-"""What the commands do with systems."""
+"""The check of a system: rigid models of its components against their finer ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +14,8 @@ from rtcvt.model.scenario import chosen_scenario
 from rtcvt.model.simulate import Result, require_fitting, simulate
 from rtcvt.network.file import System
 from rtcvt.network.model import build_system, unit_of
+from rtcvt.offline.pictures import report, under, verdict
+from rtcvt.offline.pog.check import settled
 
 SMALL = 0.01  # of the largest signal of a kind: below, errors are relative to this
 
@@ -26,8 +28,6 @@ def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked
     InputError
         No component has both, or no scenario fits.
     """
-    from rtcvt.offline.pictures import report, under, verdict
-
     finer = {}
     for name in unit.components:
         offered = unit_of(unit, name).models
@@ -87,8 +87,6 @@ def _with_models(unit: System, chosen: Mapping[str, str]) -> System:
 
 def _errors(rigid: Result, finer: Result) -> list[ErrorRow]:
     """Errors of the speeds and torques at connected flanges, where `settled` of the start and of clutches."""
-    from rtcvt.offline.pog.check import settled
-
     scenario = finer.scenario
     counted = settled(finer, scenario.settle)
     known = {s.name for s in finer.model.states} & {v.name for v in rigid.model.select("output")}

@@ -752,7 +752,7 @@ def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None 
     InputError
         Too few runs that settle, or runs of different belts.
     """
-    from rtcvt.variator.reduced_model import write_reduced
+    from rtcvt.variator.reduced.file import write_reduced
 
     path = Path(output)
     require_writable(path)

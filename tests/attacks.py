@@ -54,7 +54,8 @@ from rtcvt.model.march import march
 from rtcvt.model.scenario import load_faults
 from rtcvt.model.table import TOO_COARSE
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import SEAL, read_reduced
+from rtcvt.variator.reduced.file import SEAL, read_reduced
+from rtcvt.variator.reduced.tables import law_table
 
 sys.path += [str(Path(__file__).parent / folder) for folder in ("hil", "fmu")]
 import faults
@@ -181,7 +182,7 @@ def mutations(count: int, folder: Path) -> Outcome:
             mutated(file, rng)
         seal(path, SEAL)
         try:
-            read_reduced(path).table()
+            law_table(read_reduced(path))
         except InputError:
             pass
         except Exception as error:

@@ -23,7 +23,8 @@ from rtcvt.offline.variator.report import report_page
 from rtcvt.offline.variator.tasks import spatial_table
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.kers_build import variator_inside
-from rtcvt.variator.reduced_model import ReducedModel, read_reduced
+from rtcvt.variator.reduced.file import read_reduced
+from rtcvt.variator.reduced.model import ReducedModel
 from rtcvt.variator.unit import Variator
 
 PLAN = "heldout"  # of the runs that no reduced model has seen

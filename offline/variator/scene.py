@@ -19,7 +19,7 @@ from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.scene import field_channels, sheave_geometry, taut_apex
 from rtcvt.offline.pushbelt.unit import parameters as full
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.view import Channel, Scene, chosen_frames
 
 Array = NDArray[np.float64]

@@ -25,7 +25,8 @@ from rtcvt.offline.variator.reduction import reduce as reduction_of
 from rtcvt.offline.variator.twins import figures, load_twins
 from rtcvt.processes import caught
 from rtcvt.variator.build import find_reduced
-from rtcvt.variator.reduced_model import ReducedModel, read_reduced, rounded, write_reduced
+from rtcvt.variator.reduced.file import read_reduced, rounded, write_reduced
+from rtcvt.variator.reduced.model import ReducedModel
 
 _RANGES = {
     "ratio": "ratio",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from rtcvt.html import text
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.unit import Variator
 
 WIDTH, HEIGHT, MARGIN = 560.0, 330.0, 70.0

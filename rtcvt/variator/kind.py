@@ -33,7 +33,7 @@ def _build(unit: Any, fidelity: Any, substeps: int | None) -> Any:
     """The model; what it cannot answer for is told once."""
     from rtcvt.variator.build import build_variator, reduced_path
     from rtcvt.variator.kers_build import build_kers
-    from rtcvt.variator.reduced_model import read_reduced
+    from rtcvt.variator.reduced.file import read_reduced
 
     laws = read_reduced(reduced_path(unit))
     model = (build_variator if unit.controller is None else build_kers)(unit, fidelity, substeps, laws)

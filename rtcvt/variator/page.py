@@ -16,7 +16,9 @@ from rtcvt.model import Model
 from rtcvt.variator import kernels, kers, shafts
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.diagram import variator_diagram
-from rtcvt.variator.reduced_model import LAWS, ReducedModel, counted, read_reduced
+from rtcvt.variator.reduced.coordinates import counted
+from rtcvt.variator.reduced.file import read_reduced
+from rtcvt.variator.reduced.model import LAWS, ReducedModel
 from rtcvt.variator.unit import FLANGES, Variator
 
 Array = NDArray[np.float64]

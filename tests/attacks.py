@@ -43,9 +43,10 @@ from rtcvt.fmu.native.export import compile_unit, write_sources
 from rtcvt.hil.bus import Node
 from rtcvt.hil.can_attachment import _plan, read_database
 from rtcvt.hil.dbc import generate, signal_names
+from rtcvt.hil.growing import part_name
 from rtcvt.hil.importer import inputs_from, open_fmu
 from rtcvt.hil.plot import draw
-from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
+from rtcvt.hil.recorder import Channel, open_recorder, read
 from rtcvt.kernel import FAILED
 from rtcvt.kind import kinds, load_unit
 from rtcvt.labels import as_text

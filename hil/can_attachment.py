@@ -186,8 +186,8 @@ def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variab
     """Match the messages of a database with variables, check them, and note what the user should know."""
     variables = {called[v.name]: v for v in (*inputs, *outputs, *parameters)}
     found = OWN | {signal: v.name for signal, v in variables.items()}
-    signals = ([called[v.name] for v in group] for group in (inputs, outputs, parameters))
-    taken, rare, given, notes = _match(database, *signals, nodes)
+    received, sent, tuned = ([called[v.name] for v in group] for group in (inputs, outputs, parameters))
+    taken, rare, given, notes = _match(database, received, sent, tuned, nodes)
     used = [*taken, *rare, *(m for m in given if m not in taken)]
     for key, value, allowed in _faults(used, given, found):
         raise InputError("--dbc", key, value, allowed)

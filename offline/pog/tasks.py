@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
-
 from rtcvt.kind import Checked, Progress
 from rtcvt.model.scenario import chosen_scenario
-from rtcvt.offline.pog.check import check_unit
+from rtcvt.offline.pog.check import check_unit, printed_errors
 from rtcvt.offline.pog.report import report_page
 from rtcvt.pog.tasks import shared_settings
 from rtcvt.pog.unit import GearSystem
@@ -19,15 +16,8 @@ def check(unit: GearSystem, given: Mapping[str, Any], progress: Progress) -> Che
     name = given["scenario"]
     scenarios = None if name is None else (chosen_scenario(unit, name),)
     result = check_unit(unit, given["settings"], scenarios, progress)
-    lines = []
-    for s in result.scenarios:
-        title = f"{unit.name}, rigid against full model: {s.scenario.name}"
-        table = Table("signal", "RMS error", "allowed", "largest", title=escape(title), title_justify="left")
-        for e in s.errors:
-            colour = "green" if e.nrms <= e.limit else "red"
-            share = f"[{colour}]{e.nrms:.3%}[/]"
-            table.add_row(e.name, share, f"{e.limit:.1%}", f"{e.peak:.3g} {e.unit}")
-        lines.append(table)
+    title = f"{unit.name}, rigid against full model: "
+    lines = [printed_errors(title + s.scenario.name, s.errors) for s in result.scenarios]
     return Checked(report_page(result), result.figures(), lines, result.failures)
 
 

@@ -32,6 +32,7 @@ test-interop: .venv/installed
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/sizes.py
 	rm -rf build/types && mkdir -p build/types/rtcvt
 	ln -s $(CURDIR)/rtcvt/* $(addprefix $(CURDIR)/,fmu hil offline) build/types/rtcvt
 	cd build/types && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml

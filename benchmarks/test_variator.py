@@ -14,7 +14,7 @@ from fmpy_host import measure_do_step
 from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
 from rtcvt.variator.build import build_variator, reduced_path
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced.file import read_reduced
 
 UNIT = load_unit("pushbelt_cvt")
 FORCES = {"clamp.primary.F": 15e3, "clamp.secondary.F": 12e3, "primary.tau": 40.0, "secondary.tau": -39.0}

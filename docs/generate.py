@@ -57,7 +57,12 @@ PAGES = {  # of the API: title, modules
     "belts": ("Belt drives", ("rtcvt.belt.geometry", "rtcvt.offline.beltdrive.runs")),
     "variators": (
         "Variators",
-        ("rtcvt.variator.reduced_model", "rtcvt.variator.regression", "rtcvt.variator.capacity"),
+        (
+            "rtcvt.variator.reduced.model",
+            "rtcvt.variator.reduced.file",
+            "rtcvt.variator.regression",
+            "rtcvt.variator.capacity",
+        ),
     ),
     "pushbelt": (
         "The full pushbelt",

@@ -183,44 +183,17 @@ class _Plan:
 
 def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variable], outputs: Sequence[Variable],
           parameters: Sequence[Variable], step: float, nodes: Sequence[str]) -> _Plan:  # fmt: skip
+    """Match the messages of a database with variables, check them, and note what the user should know."""
     variables = {called[v.name]: v for v in (*inputs, *outputs, *parameters)}
     found = OWN | {signal: v.name for signal, v in variables.items()}
-
-    def with_any(wanted: Iterable[str]) -> list[Message]:
-        signals = set(wanted)
-        return [m for m in database.messages if signals & {s.name for s in m.signals}]
-
-    taken, given = (with_any(called[v.name] for v in group) for group in (inputs, outputs))
-    if not taken and not given:
-        known = ", ".join(variables)
-        raise InputError("--dbc", "signals", None, f"none is called like a variable of the unit: {known}")
-    own = _own_nodes(database, given, taken, nodes)
-    rare = [m for m in with_any(called[v.name] for v in parameters) if m not in (*taken, *given)]
-    others = [m for m in given if m.senders and not own & set(m.senders)]
-    notes = [f"message {m.name} is not sent: it is of {' and '.join(m.senders)} (--node)" for m in others]
-    given = [m for m in given if m not in others]
-    taken, rare = ([m for m in group if not m.senders or set(m.senders) - own] for group in (taken, rare))
-    if not taken and not given:
-        raise InputError("--dbc", "senders", None, f"a message for the rig; {'; '.join(notes) or 'it sends all'}")
-    given += [m for m in with_any(OWN) if m not in given and m not in taken and (not m.senders or own & set(m.senders))]
+    received, sent, tuned = ([called[v.name] for v in group] for group in (inputs, outputs, parameters))
+    taken, rare, given, notes = _match(database, received, sent, tuned, nodes)
     used = [*taken, *rare, *(m for m in given if m not in taken)]
-    for message in used:
-        require_usable(message)
-    for m in given:
-        if switch := next((s for s in m.signals if s.is_multiplexer and s.name in found), None):
-            raise InputError("--dbc", f"{m.name}.{switch.name}", None, "no multiplexer that is an output")
-    if twice := [m.name for m in used if sum(m.frame_id == other.frame_id for other in used) > 1]:
-        raise InputError("--dbc", "messages", ", ".join(twice), "an identifier of its own for each that is used")
+    for key, value, allowed in _faults(used, given, found):
+        raise InputError("--dbc", key, value, allowed)
     wires, without = _wires(used, variables, {v.name for v in inputs})
-    if without:
-        notes.append(f"taken as they are, since one side has no unit: {_listed(without)}")
-    notes += [
-        f"the range of {m.name}.{s.name}, {s.minimum:g} to {s.maximum:g}, is none, and not used"
-        for m in used for s in m.signals
-        if s.name in found and s.minimum is not None and s.maximum is not None and s.minimum > s.maximum
-    ]  # fmt: skip
-    notes += names.changed(called, "on the bus")
-    notes += _unused(database, used)
+    notes += [f"taken as they are, since one side has no unit: {_listed(without)}"] * bool(without)
+    notes += _empty_ranges(used, found) + names.changed(called, "on the bus") + _unused(database, used)
     arriving = {found[s.name] for m in (*taken, *rare) for s in m.signals if s.name in found}
     arriving -= {v.name for v in outputs} | set(OWN.values())
     quanta = {q.name: q.step for m in used for q in quantum(m, found) if q.name not in OWN.values()}
@@ -228,6 +201,60 @@ def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variab
     inward = sorted(arriving - set(tunable))
     frames = [m for m in given for _ in pages(m, found)]
     return _Plan(found, taken, rare, given, inward, tunable, quanta, load(taken, frames, step), wires, notes)
+
+
+def _match(
+    database: Database, inputs: Sequence[str], outputs: Sequence[str], parameters: Sequence[str], nodes: Sequence[str]
+) -> tuple[list[Message], list[Message], list[Message], list[str]]:
+    """Messages that the rig receives, that it receives for parameters alone, and that it sends, by the signals of
+    variables; and notes on those that have outputs and that another node sends."""
+
+    def having(signals: Iterable[str]) -> list[Message]:
+        return [m for m in database.messages if not {s.name for s in m.signals}.isdisjoint(signals)]
+
+    def is_own(message: Message) -> bool:
+        return not message.senders or bool(own & set(message.senders))
+
+    def is_of_others(message: Message) -> bool:
+        return not message.senders or bool(set(message.senders) - own)
+
+    with_inputs, with_outputs = having(inputs), having(outputs)
+    if not with_inputs and not with_outputs:
+        known = ", ".join((*inputs, *outputs, *parameters))
+        raise InputError("--dbc", "signals", None, f"none is called like a variable of the unit: {known}")
+    own = _own_nodes(database, with_outputs, with_inputs, nodes)
+    taken, given = list(filter(is_of_others, with_inputs)), list(filter(is_own, with_outputs))
+    rare = [m for m in having(parameters) if m not in (*with_inputs, *with_outputs) and is_of_others(m)]
+    notes = [f"message {m.name} is not sent: it is of {' and '.join(m.senders)} (--node)"
+             for m in with_outputs if not is_own(m)]  # fmt: skip
+    if not taken and not given:
+        raise InputError("--dbc", "senders", None, f"a message for the rig; {'; '.join(notes) or 'it sends all'}")
+    given += [m for m in having(OWN) if m not in (*given, *taken) and is_own(m)]
+    return taken, rare, given, notes
+
+
+def _faults(
+    used: Sequence[Message], given: Sequence[Message], found: Mapping[str, str]
+) -> Iterator[tuple[str, str | None, str]]:
+    """What the rig cannot do with messages: key, value and what is allowed."""
+    for message in used:
+        require_usable(message)
+    for m in given:
+        for s in m.signals:
+            if s.is_multiplexer and s.name in found:
+                yield f"{m.name}.{s.name}", None, "no multiplexer that is an output"
+    times = Counter(m.frame_id for m in used)
+    if twice := [m.name for m in used if times[m.frame_id] > 1]:
+        yield "messages", ", ".join(twice), "an identifier of its own for each that is used"
+
+
+def _empty_ranges(used: Sequence[Message], found: Mapping[str, str]) -> list[str]:
+    """Notes on ranges whose least value is above the largest."""
+    return [
+        f"the range of {m.name}.{s.name}, {s.minimum:g} to {s.maximum:g}, is none, and not used"
+        for m in used for s in m.signals
+        if s.name in found and s.minimum is not None and s.maximum is not None and s.minimum > s.maximum
+    ]  # fmt: skip
 
 
 def _own_nodes(

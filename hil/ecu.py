@@ -51,8 +51,9 @@ from rtcvt.files.unitfile import read_unit_file
 from rtcvt.hil.bus import BUS_ERRORS, Node, open_bus, require_usable
 from rtcvt.hil.can_attachment import TIMEOUT, read_database
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
+from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.system import build_model, matrices
-from rtcvt.pog.unit import GearSystem, read_gear_system
+from rtcvt.pog.unit import GearSystem
 
 GRID = 361  # points of the table over the tilt
 WINDOW = 0.5  # [s]

@@ -30,11 +30,12 @@ from rtcvt.errors import InputError
 from rtcvt.files.names import free
 from rtcvt.files.quantity import difference, is_torque
 from rtcvt.hil.cosimulation import LOG_LENGTH, fetch_messages, quoted, status_name, warned
+from rtcvt.hil.growing import part_name
 from rtcvt.hil.host import Host, hosted
 from rtcvt.hil.importer import Fmu, open_fmu
 from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
 from rtcvt.hil.pacing import BUS_PRIORITY, PRIORITY, environment, own_processor, real_time, stolen
-from rtcvt.hil.recorder import FLAGS, Channel, Recorder, open_recorder, part_name
+from rtcvt.hil.recorder import FLAGS, Channel, Recorder, open_recorder
 from rtcvt.hil.runner import fmu_notes, steps_of
 from rtcvt.model import Variable
 from rtcvt.model.scenario import Fault, Scenario

@@ -50,12 +50,6 @@ def _again(number: int, frame: FrameType | None) -> None:
     _raise()
 
 
-def caught() -> None:
-    """To be called where an interrupt was caught and a summary or the like follows: it is not raised anew."""
-    if hasattr(signal, "SIGALRM") and getattr(signal.getsignal(signal.SIGALRM), "__name__", "") == "_again":
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-
-
 def _not_raised(what: "sys.UnraisableHookArgs") -> None:
     if not (_came and isinstance(what.exc_value, KeyboardInterrupt | SystemExit)):
         sys.__unraisablehook__(what)

@@ -25,7 +25,7 @@ from rtcvt.files import goes_on_with, quantity, read_json, temporary_folder
 from rtcvt.files.recording import Recording, Signal, require_writable
 from rtcvt.files.unitfile import parse_table, read_toml, shipped_units
 from rtcvt.kernel import FAILED, SATURATED
-from rtcvt.kind import Checked, Progress, Run, Task, kinds, load_unit
+from rtcvt.kind import Checked, Progress, Run, Task, kinds, lazily, load_unit
 from rtcvt.kind import Unit as Record
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.model import Instance as Buffers
@@ -53,6 +53,15 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Quantity = float | str  # a number in SI units, or a text with a unit: "20 N.m"
+_own_platform = lazily("rtcvt.fmu.native.export:own_platform")
+_export_native = lazily("rtcvt.fmu.native.export:export_native")
+_export_python = lazily("rtcvt.fmu.export:export_python")
+_export_ssp = lazily("rtcvt.fmu.ssp:export_ssp")
+_require_fmu_name = lazily("rtcvt.fmu.export:require_fmu_name")
+_load_plan = lazily("rtcvt.offline.variator.plan:load_plan")
+_run_campaign = lazily("rtcvt.offline.variator.campaign:run_campaign")
+_reduced = lazily("rtcvt.offline.variator.tasks:reduced")
+_read_run = lazily("rtcvt.hil.recorder:read")
 Input = (
     float | str | Table | Mapping[str, Any] | Callable[[float], float] | ArrayLike | tuple[ArrayLike, ArrayLike]
 )  # see the module
@@ -85,14 +94,12 @@ def read(path: str | Path) -> Recording:
     InputError
         It is none of these.
     """
-    from rtcvt.hil.recorder import read as read_any
-
     file = goes_on_with(Path(path))
     for kind in kinds():
         found: Recording | None = None if kind.recording is None else kind.recording(file)
         if found is not None:
             return found
-    return read_any(file)
+    return _read_run(file)
 
 
 # --- a unit -----------------------------------------------------------------------------------------------------------
@@ -333,12 +340,10 @@ class Unit:
         InputError
             It is no system, or one whose nodes are not pairs.
         """
-        from rtcvt.fmu.native.export import own_platform
-        from rtcvt.fmu.ssp import export_ssp
         from rtcvt.network.held import parts_of
 
         file = Path(f"{self.name}.ssp") if path is None else Path(path)
-        return export_ssp(parts_of(self.record), file, platforms or [own_platform()], ssp)
+        return _export_ssp(parts_of(self.record), file, platforms or [_own_platform()], ssp)
 
     def export(
         self,
@@ -385,11 +390,9 @@ class Unit:
         InputError
             A name or a value that is not allowed, no compiler for a platform, or a file that cannot be written.
         """
-        from rtcvt.fmu.export import export_python, require_fmu_name
-
         built = self.record.build(model, substeps, parameters)
         file = Path(f"{self.name}.fmu") if path is None else Path(path)
-        require_fmu_name(file)
+        _require_fmu_name(file)
         require_writable(file)
         if platforms and backend != "native":
             raise InputError("platforms", "", platforms[0], "only with the native backend")
@@ -403,11 +406,9 @@ class Unit:
             rows = error_rows(self.record, built.fidelity, parameters or {}, path_of, progress or _silent)
         page = self.record.kind_record.page(built, self.record, rows)
         if backend == "python":
-            return export_python(self.record, built.fidelity, file, substeps, parameters, page)
-        from rtcvt.fmu.native.export import export_native, own_platform
-
-        return export_native(
-            self.record, built.fidelity, file, platforms or [own_platform()], substeps, parameters, page, fmi, clock
+            return _export_python(self.record, built.fidelity, file, substeps, parameters, page)
+        return _export_native(
+            self.record, built.fidelity, file, platforms or [_own_platform()], substeps, parameters, page, fmi, clock
         )  # fmt: skip
 
 
@@ -719,23 +720,13 @@ def campaign(
     InputError
         A plan or unit that cannot be, or a folder with runs of another one.
     """
-    from rtcvt.offline.variator.campaign import run_campaign
-    from rtcvt.offline.variator.plan import load_plan
-
     given = unit if isinstance(unit, Unit) else load(unit)
     if given.kind != "pushbelt":
         raise InputError(given.name, "kind", given.kind, "pushbelt")
-    chosen, text = load_plan(plan)
+    chosen, text = _load_plan(plan)
     record: Any = given.record
-    return run_campaign(
-        record,
-        record.text,
-        chosen,
-        text,
-        Path(folder),
-        scheduler=scheduler,
-        workers=workers,
-        progress=progress,
+    return _run_campaign(
+        record, record.text, chosen, text, Path(folder), scheduler=scheduler, workers=workers, progress=progress
     )
 
 
@@ -761,12 +752,11 @@ def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None 
     InputError
         Too few runs that settle, or runs of different belts.
     """
-    from rtcvt.offline.variator.tasks import reduced
-    from rtcvt.variator.reduced_model import write_reduced
+    from rtcvt.variator.reduced.file import write_reduced
 
     path = Path(output)
     require_writable(path)
-    found, _ = reduced(sorted(Path(folder).glob("*.h5")), path.stem, progress=progress)
+    found, _ = _reduced(sorted(Path(folder).glob("*.h5")), path.stem, progress=progress)
     write_reduced(found.model, path)
     return found
 

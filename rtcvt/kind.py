@@ -20,6 +20,7 @@ from pydantic import Field
 
 from rtcvt.errors import InputError, near
 from rtcvt.files.unitfile import MOST_SUBSTEPS, Name, Record, UnitFile, located, read_unit_file
+from rtcvt.lazily import lazily
 
 if TYPE_CHECKING:
     from rtcvt.model import Fidelity, Model
@@ -191,16 +192,6 @@ def with_start_values(model: "Model", parameters: Mapping[str, float | str], sou
     apply_parameters(instance, parameters, source)
     variables = (replace(v, start=instance.get(v.name)) if v.causality == "parameter" else v for v in model.variables)
     return replace(model, p=instance.p, variables=tuple(variables))
-
-
-def lazily(place: str) -> Callable[..., Any]:
-    """The function at ``"module:name"``, imported when it is called."""
-    module, _, name = place.partition(":")
-
-    def call(*values: Any, **named: Any) -> Any:
-        return getattr(import_module(module), name)(*values, **named)
-
-    return call
 
 
 # --- what the commands do with units of a kind ------------------------------------------------------------------------

@@ -6,6 +6,7 @@ while children of these may start.
 """
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -70,3 +71,9 @@ def _safe_children() -> Iterator[None]:
         yield
     finally:
         change(before)
+
+
+def caught() -> None:
+    """To be called where an interrupt was caught and a summary or the like follows: it is not raised anew."""
+    if hasattr(signal, "SIGALRM") and getattr(signal.getsignal(signal.SIGALRM), "__name__", "") == "_again":
+        signal.setitimer(signal.ITIMER_REAL, 0.0)

@@ -47,7 +47,8 @@ from rtcvt.offline.variator.process import fit
 from rtcvt.offline.variator.spread import spread
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.kernels import MACRO
-from rtcvt.variator.reduced_model import ReducedModel, read_reduced
+from rtcvt.variator.reduced.file import read_reduced
+from rtcvt.variator.reduced.model import ReducedModel
 from rtcvt.variator.unit import with_flange_inputs
 
 Array = NDArray[np.float64]

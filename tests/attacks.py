@@ -43,9 +43,10 @@ from rtcvt.fmu.native.export import compile_unit, write_sources
 from rtcvt.hil.bus import Node
 from rtcvt.hil.can_attachment import _plan, read_database
 from rtcvt.hil.dbc import generate, signal_names
+from rtcvt.hil.growing import part_name
 from rtcvt.hil.importer import inputs_from, open_fmu
 from rtcvt.hil.plot import draw
-from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
+from rtcvt.hil.recorder import Channel, open_recorder, read
 from rtcvt.kernel import FAILED
 from rtcvt.kind import kinds, load_unit
 from rtcvt.labels import as_text
@@ -54,7 +55,8 @@ from rtcvt.model.march import march
 from rtcvt.model.scenario import load_faults
 from rtcvt.model.table import TOO_COARSE
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import SEAL, read_reduced
+from rtcvt.variator.reduced.file import SEAL, read_reduced
+from rtcvt.variator.reduced.tables import law_table
 
 sys.path += [str(Path(__file__).parent / folder) for folder in ("hil", "fmu")]
 import faults
@@ -181,7 +183,7 @@ def mutations(count: int, folder: Path) -> Outcome:
             mutated(file, rng)
         seal(path, SEAL)
         try:
-            read_reduced(path).table()
+            law_table(read_reduced(path))
         except InputError:
             pass
         except Exception as error:

@@ -60,7 +60,8 @@ from rtcvt.offline.variator.check import Check, check_heldout
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
 from rtcvt.offline.variator.heldout import HeldOut, read_heldout
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import ReducedModel, read_reduced
+from rtcvt.variator.reduced.file import read_reduced
+from rtcvt.variator.reduced.model import ReducedModel
 
 DATA = Path(__file__).parent / "data"
 FILE, FULL = DATA / "checks.json", DATA / "beltdrive" / "full_runs.h5"

@@ -378,7 +378,7 @@ def command():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(5)
     except KeyboardInterrupt:
-        rtcvt.__main__.caught()
+        rtcvt.processes.caught()
     time.sleep(0.2)
     print("summary", flush=True)
 

@@ -17,8 +17,8 @@ from rtcvt.files.cycle import load_cycle
 from rtcvt.files.recording import read_recording
 from rtcvt.files.unitfile import parse_toml, read_toml, read_unit_file
 from rtcvt.hil.can_attachment import read_database
+from rtcvt.hil.growing_hdf5 import confirmed_rows
 from rtcvt.hil.importer import open_fmu
-from rtcvt.hil.recorder import confirmed_rows
 from rtcvt.interface import error_rows
 from rtcvt.kind import load_unit
 from rtcvt.model.scenario import load_scenario

@@ -18,7 +18,7 @@ from rtcvt.offline.pushbelt.run.marks import FILE, JOURNAL, is_run
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.runfile import Journal
 from rtcvt.offline.variator.heldout import read_heldout
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced.file import read_reduced
 
 
 def _chunk(file):

@@ -13,8 +13,8 @@ from rtcvt.files.unitfile import find_unit, line_of, parse_unit_file, read_unit_
 from rtcvt.kind import kind_of_file, load_unit
 from rtcvt.model.scenario import load_scenario
 from rtcvt.pog.radii import radii_at
+from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import read_gear_system
 
 
 def raw(name="differential"):

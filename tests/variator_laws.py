@@ -11,19 +11,10 @@ import numpy as np
 
 from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.reduced_model import (
-    CORRECTIONS,
-    LAWS,
-    UNCERTAIN,
-    Coordinate,
-    Networks,
-    Peak,
-    ReducedField,
-    ReducedModel,
-    grid_of,
-    sites,
-    splines_through,
-)
+from rtcvt.variator.reduced.coordinates import Coordinate, grid_of
+from rtcvt.variator.reduced.model import CORRECTIONS, LAWS, UNCERTAIN, Peak, ReducedField, ReducedModel
+from rtcvt.variator.reduced.networks import Networks
+from rtcvt.variator.reduced.splines import sites, splines_through
 from rtcvt.variator.regression import SMALL
 from rtcvt.variator.unit import read_variator, with_flange_inputs
 

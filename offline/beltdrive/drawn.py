@@ -28,7 +28,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.belt.unit import BeltUnit, require_arms
+from rtcvt.belt.reading import require_arms
+from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.model.scenario import Scenario, Table
 from rtcvt.offline.beltdrive.results import Case, Progress, Result, result, result_file

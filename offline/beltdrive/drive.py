@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.__main__ import caught
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
@@ -31,6 +30,7 @@ from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, Sheaves, W
 from rtcvt.offline.beltdrive.shafts import shafts
 from rtcvt.offline.beltdrive.sheave import Contact, segment_forces, standing
 from rtcvt.offline.beltdrive.tensioner import arms, place_arms
+from rtcvt.processes import caught
 
 Array = NDArray[np.float64]
 

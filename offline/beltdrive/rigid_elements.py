@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from rtcvt.__main__ import caught
 from rtcvt.belt.unit import BeltUnit, ElementModel
 from rtcvt.errors import InputError
 from rtcvt.files.recording import Recording, Signal, read_recording, write_recording
@@ -24,6 +23,7 @@ from rtcvt.offline.beltdrive.drive import without_duration
 from rtcvt.offline.beltdrive.element_forces import ENERGIES, Drive, Feed, Scratch, rates, scratch, spring, stored_energy
 from rtcvt.offline.beltdrive.friction import Sliding
 from rtcvt.offline.beltdrive.shafts import shafts
+from rtcvt.processes import caught
 
 Array = NDArray[np.float64]
 

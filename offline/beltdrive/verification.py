@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.belt.model import build_belt
-from rtcvt.belt.unit import BeltUnit, Load, Pulley, read_belt_unit
+from rtcvt.belt.reading import read_belt_unit
+from rtcvt.belt.unit import BeltUnit, Load, Pulley
 from rtcvt.errors import InputError
 from rtcvt.files.recording import revision
 from rtcvt.files.unitfile import read_unit_file

@@ -11,15 +11,18 @@ beside.
 A signal that hardly moves is measured against a hundredth of the largest of its kind.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.markup import escape
+from rich.table import Table
 
 from rtcvt.errors import InputError
 from rtcvt.files.recording import revision
+from rtcvt.html import ErrorRow
 from rtcvt.model import Model
 from rtcvt.model.scenario import Scenario
 from rtcvt.model.simulate import Result, require_fitting, simulate
@@ -33,19 +36,6 @@ SMALL = 0.01  # of the largest signal of a kind: below, errors are relative to t
 
 
 @dataclass(frozen=True)
-class SignalError:
-    """Error of one speed or contact force of the rigid model."""
-
-    name: str
-    unit: str
-    nrms: float  # RMS(rigid - full)/scale where settled
-    peak: float  # max|rigid - full| where settled [unit]
-    transient: float  # max|rigid - full| elsewhere [unit]
-    scale: float  # max|full| [unit]
-    limit: float  # of nrms
-
-
-@dataclass(frozen=True)
 class ScenarioCheck:
     """One scenario: the runs and what they say."""
 
@@ -53,7 +43,7 @@ class ScenarioCheck:
     full: Result  # the reference
     rigid: Result
     settled: NDArray[np.bool_]  # samples that count
-    errors: tuple[SignalError, ...]
+    errors: tuple[ErrorRow, ...]
     discretisation: float  # largest normalised RMS change of the full model from its reference to the unit's step
     energy_residual: dict[str, float]  # by model: energy that is not accounted for, relative to the throughput
     step_cost: dict[str, float]  # by model: median wall-clock time of a step [us]
@@ -71,12 +61,7 @@ class Check:
     @property
     def failures(self) -> tuple[str, ...]:
         """Every limit that is exceeded, in words."""
-        return tuple(
-            f"scenario '{s.scenario.name}': {e.name} is off by {e.nrms:.3g}, allowed {e.limit:.3g}"
-            for s in self.scenarios
-            for e in s.errors
-            if not e.nrms <= e.limit
-        )
+        return tuple(e.failure for s in self.scenarios for e in s.errors if not e.holds)
 
     @property
     def passed(self) -> bool:
@@ -168,8 +153,8 @@ def _check_scenario(unit: GearSystem, scenario: Scenario, rigid: Model, full: Mo
         for name in names:
             difference = np.abs(a[name] - c[name])
             scale = max(float(np.max(np.abs(c[name]))), SMALL * largest, 1e-12)
-            errors.append(SignalError(
-                name=name, unit=rigid.by_name[name].unit,
+            errors.append(ErrorRow(
+                scenario=scenario.name, name=name, unit=rigid.by_name[name].unit,
                 nrms=float(np.sqrt(np.mean(difference[counted] ** 2)) / scale),
                 peak=float(difference[counted].max()),
                 transient=float(difference[~counted].max(initial=0.0)),
@@ -244,3 +229,12 @@ def energy_residual(unit: GearSystem, result: Result) -> float:
     throughput = np.sum(np.abs(supplied)) + np.sum(lost) + heat
     residual = stored[-1] - stored[0] - np.sum(supplied) + np.sum(lost) + heat
     return float(abs(residual) / max(throughput, 1e-12))
+
+
+def printed_errors(title: str, errors: Sequence[ErrorRow]) -> Table:
+    """Errors for the terminal."""
+    shown = Table("signal", "RMS error", "allowed", "largest", title=escape(title), title_justify="left")
+    for e in errors:
+        share = f"[{'green' if e.holds else 'red'}]{e.nrms:.3%}[/]"
+        shown.add_row(e.name, share, f"{e.limit:.1%}", f"{e.peak:.3g} {e.unit}")
+    return shown

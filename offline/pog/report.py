@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rtcvt.environment import now
 from rtcvt.files.quantity import to_si
 from rtcvt.files.recording import revision
-from rtcvt.html import COLOURS, ErrorRow, error_table, figure, number, percent, quantity, table, text
+from rtcvt.html import COLOURS, error_table, figure, number, percent, quantity, table, text
 from rtcvt.kernel import SATURATED
 from rtcvt.model.scenario import Table
 from rtcvt.model.simulate import Result
@@ -175,7 +175,7 @@ def _errors(check: Check) -> str:
         if e is None:
             return ""
         shown = percent(e.nrms)
-        return shown if e.nrms <= e.limit else mark(False, f"{shown} (allowed: {percent(e.limit)})")
+        return shown if e.holds else mark(False, f"{shown} (allowed: {percent(e.limit)})")
 
     head = (
         "signal",
@@ -213,7 +213,7 @@ def _scenario(s: ScenarioCheck, unit: GearSystem, k: int) -> str:
             "Difference between rigid and full model, relative to the signal's largest value in the full model; the "
             "dashed line is what is allowed for its RMS.",
         ),
-        error_table([ErrorRow(scenario.name, e.name, e.unit, e.nrms, e.limit, e.peak) for e in s.errors]),
+        error_table(s.errors),
         _transients(s),
     ))  # fmt: skip
 

@@ -1,7 +1,7 @@
 """What the spatial belt changes of the laws of the hybrid one: corrections of a reduced model.
 
 What the laws miss at runs of the spatial belt, which has another contact of the flanks too, is a Gaussian process over
-the operating point (ln i, xi, ln kappa, f; `process`), kept as splines (`rtcvt.variator.reduced_model`): of thrust
+the operating point (ln i, xi, ln kappa, f; `process`), kept as splines (`rtcvt.variator.reduced`): of thrust
 ratio, losses and peaks the difference of the logarithms; of the speed loss that of asinh(s/0.002); exit forces over F_O
 and the margin as they are. The losses, which contacts across the belt raise everywhere, differ by a constant too; the
 others by nothing away from all points, where the laws stay those of the hybrid belt. No length of a process is below
@@ -31,7 +31,9 @@ from rtcvt.offline.variator.process import Process, fit
 from rtcvt.offline.variator.twins import HELD_OUT, LEAST, across_of, rms, values_of
 from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.reduced_model import CORRECTIONS, UNCERTAIN, ReducedModel, grid_of, scaled, splines_through
+from rtcvt.variator.reduced.coordinates import grid_of, scaled
+from rtcvt.variator.reduced.model import CORRECTIONS, UNCERTAIN, ReducedModel
+from rtcvt.variator.reduced.splines import splines_through
 from rtcvt.variator.regression import SMALL
 
 Array = NDArray[np.float64]

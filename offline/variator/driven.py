@@ -18,7 +18,7 @@ from rtcvt.offline.pushbelt.run.windows import STEADY
 from rtcvt.offline.variator.heldout import HeldRun, Series
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.reduced_model import ReducedModel
+from rtcvt.variator.reduced.model import ReducedModel
 from rtcvt.variator.unit import FLANGES, Ratio, Variator, belt_alone, with_flange_inputs
 
 Array = NDArray[np.float64]

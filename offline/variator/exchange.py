@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.variator.alignment import Samples
-from rtcvt.variator.reduced_model import Coordinate, counted
+from rtcvt.variator.reduced.coordinates import Coordinate, counted
 
 Array = NDArray[np.float64]
 

@@ -38,7 +38,8 @@ from threadpoolctl import threadpool_limits
 
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.variator.pod import Basis, coefficients, pod
-from rtcvt.variator.reduced_model import Networks, ReducedField
+from rtcvt.variator.reduced.model import ReducedField
+from rtcvt.variator.reduced.networks import Networks
 
 Array = NDArray[np.float64]
 

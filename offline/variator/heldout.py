@@ -31,7 +31,7 @@ from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import Run, as_json
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
-from rtcvt.variator.reduced_model import ReducedModel
+from rtcvt.variator.reduced.model import ReducedModel
 
 Array = NDArray[np.float64]
 

@@ -46,17 +46,9 @@ from rtcvt.offline.variator.fronts import find, fronts_at
 from rtcvt.offline.variator.process import fit, side_by_side
 from rtcvt.offline.variator.steady_belt import steady_belt
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.reduced_model import (
-    COORDINATES,
-    LAWS,
-    Coordinate,
-    ReducedModel,
-    counted,
-    grid_of,
-    nodes,
-    scaled,
-    splines_through,
-)
+from rtcvt.variator.reduced.coordinates import COORDINATES, Coordinate, counted, grid_of, nodes, scaled
+from rtcvt.variator.reduced.model import LAWS, ReducedModel
+from rtcvt.variator.reduced.splines import splines_through
 from rtcvt.variator.regression import SMALL
 
 Array = NDArray[np.float64]

@@ -45,7 +45,10 @@ from rtcvt.offline.variator.pod import Basis, pod, projection_error, scales, sta
 from rtcvt.offline.variator.spread import within
 from rtcvt.offline.variator.uncertainty import Errors, efficiency, shares, table_of, tables_miss
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.reduced_model import LAWS, Networks, Peak, ReducedModel, counted, rounded, scaled
+from rtcvt.variator.reduced.coordinates import counted, scaled
+from rtcvt.variator.reduced.file import rounded
+from rtcvt.variator.reduced.model import LAWS, Peak, ReducedModel
+from rtcvt.variator.reduced.networks import Networks
 
 Array = NDArray[np.float64]
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.files.recording import Recording
 from rtcvt.files.unitfile import parse_unit_file
-from rtcvt.kind import kind_of_file, load_unit
+from rtcvt.kind import kind_of_file, lazily, load_unit
 from rtcvt.offline.pushbelt.run.marks import is_run
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.scene import field_channels, sheave_geometry, taut_apex
 from rtcvt.offline.pushbelt.unit import parameters as full
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.view import Channel, Scene, chosen_frames
 
 Array = NDArray[np.float64]
@@ -35,9 +35,7 @@ def scene(path: Path, start: float | None, stop: float | None, most: int) -> Sce
     InputError
         A recording without belt fields, or less than two frames in this time.
     """
-    from rtcvt.hil.recorder import read
-
-    recording = None if is_run(path) else read(path)
+    recording = None if is_run(path) else lazily("rtcvt.hil.recorder:read")(path)
     if recording is None or not recording.unit_file:
         return None
     file = parse_unit_file(recording.unit_file, str(path))

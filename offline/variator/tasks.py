@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from rtcvt.__main__ import caught
 from rtcvt.errors import InputError
 from rtcvt.files.recording import require_writable, write_text
 from rtcvt.kind import Campaigned, Progress, Shown, cell
@@ -24,8 +23,10 @@ from rtcvt.offline.variator.plan import Plan, load_plan, names_of
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
 from rtcvt.offline.variator.twins import figures, load_twins
+from rtcvt.processes import caught
 from rtcvt.variator.build import find_reduced
-from rtcvt.variator.reduced_model import ReducedModel, read_reduced, rounded, write_reduced
+from rtcvt.variator.reduced.file import read_reduced, rounded, write_reduced
+from rtcvt.variator.reduced.model import ReducedModel
 
 _RANGES = {
     "ratio": "ratio",

@@ -25,7 +25,9 @@ from rtcvt.offline.variator.laws import Law, folds, moving_places
 from rtcvt.offline.variator.process import side_by_side
 from rtcvt.offline.variator.spread import Spread, spread, together, within
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.reduced_model import UNCERTAIN, ReducedModel, grid_of, splines_through
+from rtcvt.variator.reduced.coordinates import grid_of
+from rtcvt.variator.reduced.model import UNCERTAIN, ReducedModel
+from rtcvt.variator.reduced.splines import splines_through
 
 Array = NDArray[np.float64]
 

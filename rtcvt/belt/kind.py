@@ -35,20 +35,20 @@ kind; by span tension_N, f_1_Hz, swing_m (orders by windows); meetings: span, or
 KIND = Kind(
     names=("belt",),
     title="belt drives",
-    read=lazily("rtcvt.belt.unit:read_belt_unit"),
+    read=lazily("rtcvt.belt.reading:read_belt_unit"),
     fidelities={"hybrid": "", "rigid": ""},
     build=lazily("rtcvt.belt.model:build_belt"),
     diagram=lazily("rtcvt.belt.diagram:belt_diagram"),
     page=lazily("rtcvt.belt.page:belt_page"),
     show=Task(lazily("rtcvt.belt.tasks:show"), help=_SHOW),
     full=Task(
-        lazily("rtcvt.belt.tasks:simulate"),
+        lazily("rtcvt.offline.beltdrive.tasks:simulate"),
         takes=("model", "scenario", "step", "output", "figures"),
         options=(DURATION, ELEMENTS, RESUME),
         help=_SIMULATE,
     ),
     check=Task(
-        lazily("rtcvt.belt.tasks:check"),
+        lazily("rtcvt.offline.beltdrive.tasks:check"),
         options=(
             Option("elements", "Mesh of the full model; default: the unit's.", int, minimum=1),
             Option("step", "Of the ANCF model; default: the unit's.", unit="s"),
@@ -57,7 +57,7 @@ KIND = Kind(
         help=_CHECK,
     ),
     map=Task(
-        lazily("rtcvt.belt.tasks:map_speeds"),
+        lazily("rtcvt.offline.beltdrive.tasks:map_speeds"),
         options=(
             Option("low", "Lowest speed; default: 700 rpm.", unit="rad/s"),
             Option("high", "Highest speed; default: 6000 rpm.", unit="rad/s"),

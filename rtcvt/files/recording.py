@@ -32,6 +32,7 @@ from rtcvt.errors import InputError, near
 from rtcvt.files import goes_on_with, new_beside, quantity, require_unread
 from rtcvt.files.hdf5 import BLOCK, MARK, Schema, hashed, new_series, open_sealed, text_in, texts_of
 from rtcvt.files.names import mapped, quoted
+from rtcvt.lazily import lazily
 
 SCHEMA_VERSION = 1
 UNPACKED = 512  # values of a signal up to which a chunk's own tables are larger than what packing saves
@@ -150,9 +151,7 @@ class Recording:
     def plot(self, *names: str, title: str = "") -> Any:
         """Draw signals over time with matplotlib, by default all; returns the axes, one for each panel."""
         pyplot = optional("matplotlib.pyplot")
-        from rtcvt.hil.plot import draw_on
-
-        return draw_on(pyplot.figure, self, names, title)
+        return lazily("rtcvt.hil.plot:draw_on")(pyplot.figure, self, names, title)
 
     def save(self, path: str | Path) -> Path:
         """Write its signals: HDF5, which `rtcvt.read` reads back, or CSV, as the ending says.

@@ -6,13 +6,15 @@ Pieces are ready HTML: texts inside are escaped, cells of a table are taken as t
 """
 
 import inspect
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, wraps
 from html import escape
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -29,15 +31,28 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
-class ErrorRow(NamedTuple):
-    """Error of one signal of the rigid model on one scenario."""
+@dataclass(frozen=True)
+class ErrorRow:
+    """Error of one signal of a model on one scenario, and what is allowed."""
 
     scenario: str
-    signal: str
+    name: str
     unit: str  # of `peak`
-    nrms: float  # RMS error relative to the signal's largest value
+    nrms: float  # RMS error relative to `scale`
     limit: float  # of `nrms`
-    peak: float
+    peak: float  # largest error that counts
+    scale: float = math.nan  # largest value of the signal [unit]
+    transient: float = math.nan  # largest error that does not count [unit]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the error is within its limit; one that is no number is not."""
+        return self.nrms <= self.limit
+
+    @property
+    def failure(self) -> str:
+        """That it is not, in words."""
+        return f"scenario '{self.scenario}': {self.name} is off by {self.nrms:.3g}, allowed {self.limit:.3g}"
 
 
 # --- templates --------------------------------------------------------------------------------------------------------
@@ -211,10 +226,10 @@ def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
         if several and row.scenario != before:
             lines.append((text(row.scenario),))
             before = row.scenario
-        good = row.nrms <= row.limit
+        good = row.holds
         share = min(max(row.nrms / row.limit, 0.0), 1.25) if row.nrms == row.nrms else 1.25
         lines.append((
-            f"<code>{text(row.signal)}</code>",
+            f"<code>{text(row.name)}</code>",
             percent(row.nrms) if good else f'<span class="bad">{percent(row.nrms)}</span>',
             f'<span class="bar{"" if good else " bad"}"><i style="width:{80.0 * share:.1f}%"></i><b></b></span>',
             percent(row.limit),

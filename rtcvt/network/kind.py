@@ -27,5 +27,5 @@ KIND = Kind(
     fidelities={"system": ""},
     build=lazily("rtcvt.network.model:build_system"),
     files_beside=_files_beside,
-    check=Task(lazily("rtcvt.network.tasks:check"), takes=("settings", "scenario"), help=_CHECK),
+    check=Task(lazily("rtcvt.offline.systems:check"), takes=("settings", "scenario"), help=_CHECK),
 )

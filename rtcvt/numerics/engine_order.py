@@ -8,13 +8,10 @@ times that are asked for together; a mean speed that is a polynomial up to degre
 """
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from rtcvt.files.expression import Expression
 
 Array = NDArray[np.float64]
 
@@ -24,7 +21,7 @@ _X = 0.5 + np.sqrt(0.15) * np.array([-1.0, 0.0, 1.0])  # Gauss points of (0, 1)
 _W = np.array([5.0, 8.0, 5.0]) / 18.0
 
 
-def pulsating(speed: "Expression", order: float, share: float, t: Any) -> Any:
+def pulsating(speed: Any, order: float, share: float, t: Any) -> Any:
     """Speed [rad/s] at `t` [s], a number or an array, from the mean speed and its pulsation.
 
     Raises
@@ -35,7 +32,7 @@ def pulsating(speed: "Expression", order: float, share: float, t: Any) -> Any:
     return speed.evaluate({"t": t}, np) * (1.0 + share * np.sin(order * angle(speed, t)))
 
 
-def angle(speed: "Expression", t: Any) -> Any:
+def angle(speed: Any, t: Any) -> Any:
     """Integral of a speed, an expression of ``t``, from 0 to each of `t` [s]."""
     t = np.asarray(t, dtype=float)
     if np.any(t > LONGEST):
@@ -46,13 +43,13 @@ def angle(speed: "Expression", t: Any) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _at_grid(speed: "Expression", cells: int) -> Array:
+def _at_grid(speed: Any, cells: int) -> Array:
     """Angle at the points of the grid; a longer one begins with the same values."""
     t: Array = CELL * np.arange(cells + 1, dtype=np.float64)
     return np.concatenate([[0.0], np.cumsum(_gauss(speed, t[:-1], t[1:]))])
 
 
-def _gauss(speed: "Expression", a: Array, b: Array) -> Array:
+def _gauss(speed: Any, a: Array, b: Array) -> Array:
     """Integral of a speed from each of a to each of b."""
     found = np.zeros(np.shape(b))
     for x, weight in zip(_X, _W, strict=True):

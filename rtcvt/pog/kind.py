@@ -22,7 +22,7 @@ transient, scale [in the signal's unit]."""
 KIND = Kind(
     names=("gear_system",),
     title="gear systems",
-    read=lazily("rtcvt.pog.unit:read_gear_system"),
+    read=lazily("rtcvt.pog.reading:read_gear_system"),
     fidelities={"rigid": "", "full": "elastic"},
     build=lazily("rtcvt.pog.system:build_model"),
     page=lazily("rtcvt.pog.page:gear_page"),
@@ -35,7 +35,7 @@ KIND = Kind(
         options=(Option("at", "Where the moving variable is, e.g. theta=0.1.", metavar="KEY=VALUE", pairs=True),),
         help=_SHOW,
     ),
-    check=Task(lazily("rtcvt.pog.tasks:check"), takes=("settings", "scenario"), help=_CHECK),
-    figures=lazily("rtcvt.pog.tasks:figures"),
+    check=Task(lazily("rtcvt.offline.pog.tasks:check"), takes=("settings", "scenario"), help=_CHECK),
+    figures=lazily("rtcvt.offline.pog.tasks:figures"),
     errors=lazily("rtcvt.pog.tasks:errors"),
 )

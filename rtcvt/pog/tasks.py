@@ -11,8 +11,8 @@ from rich.table import Table
 from rtcvt.errors import InputError
 from rtcvt.files.quantity import to_si
 from rtcvt.html import ErrorRow
-from rtcvt.kind import Checked, Progress, Shown, cell
-from rtcvt.model.scenario import apply_parameters, chosen_scenario
+from rtcvt.kind import Shown, cell
+from rtcvt.model.scenario import apply_parameters
 from rtcvt.pog.diagram import unit_diagram
 from rtcvt.pog.shift import ShiftGear, shift_table
 from rtcvt.pog.system import build_model, matrices
@@ -120,36 +120,9 @@ def _tilt(unit: GearSystem, at: Settings) -> float:
     return place
 
 
-def check(unit: GearSystem, given: Mapping[str, Any], progress: Progress) -> Checked:
-    """The rigid model against the elastic one."""
-    from rtcvt.offline.pog.check import check_unit
-    from rtcvt.offline.pog.report import report_page
-
-    name = given["scenario"]
-    scenarios = None if name is None else (chosen_scenario(unit, name),)
-    result = check_unit(unit, given["settings"], scenarios, progress)
-    lines = []
-    for s in result.scenarios:
-        title = f"{unit.name}, rigid against full model: {s.scenario.name}"
-        table = Table("signal", "RMS error", "allowed", "largest", title=escape(title), title_justify="left")
-        for e in s.errors:
-            colour = "green" if e.nrms <= e.limit else "red"
-            share = f"[{colour}]{e.nrms:.3%}[/]"
-            table.add_row(e.name, share, f"{e.limit:.1%}", f"{e.peak:.3g} {e.unit}")
-        lines.append(table)
-    return Checked(report_page(result), result.figures(), lines, result.failures)
-
-
-def figures(unit: GearSystem, settings: Settings, progress: Progress) -> dict[str, Any] | None:
-    """Figures of the check with these parameters; None if the unit has no scenario."""
-    from rtcvt.offline.pog.check import check_unit
-
-    return check_unit(unit, _shared(unit, settings), progress=progress).figures() if unit.scenario else None
-
-
 def errors(unit: GearSystem, fidelity: str, settings: Settings, found: dict[str, Any]) -> list[ErrorRow]:
     """The check's errors for the page."""
-    if found["parameters"] != _shared(unit, settings):
+    if found["parameters"] != shared_settings(unit, settings):
         raise InputError("--figures", "parameters", found["parameters"], "a check with the same --set")
     return [
         ErrorRow(s["name"], e["signal"], e["unit"], float(e["nrms"]), float(e["limit"]), float(e["peak"]))
@@ -158,7 +131,7 @@ def errors(unit: GearSystem, fidelity: str, settings: Settings, found: dict[str,
     ]
 
 
-def _shared(unit: GearSystem, settings: Settings) -> dict[str, float | str]:
+def shared_settings(unit: GearSystem, settings: Settings) -> dict[str, float | str]:
     """Parameters that both models have: not those of the couplings, which depend on the causality that is exported."""
     couplings = {f"{name}.{key}" for name in unit.ports for key in "cd"}
     return {name: value for name, value in settings.items() if name not in couplings}

@@ -14,7 +14,9 @@ from rtcvt.model.coupling import coupling
 from rtcvt.model.table import Constants, Table, require_keys
 from rtcvt.variator import kernels, layout
 from rtcvt.variator.layout import COUPLINGS, FLANGES, D, P, Q, RigidX, Term, U, X, Y
-from rtcvt.variator.reduced_model import ReducedField, ReducedModel, read_reduced
+from rtcvt.variator.reduced.file import read_reduced
+from rtcvt.variator.reduced.model import ReducedField, ReducedModel
+from rtcvt.variator.reduced.tables import field_table, law_table, scratch
 from rtcvt.variator.regression import ALIGNED
 from rtcvt.variator.unit import Variator
 
@@ -87,12 +89,12 @@ def build_variator(
     data.table(D.PEAK_LIST, [_TERMS[unit_of] for unit_of in peaks.values()])
     data.table(D.FIELD_LIST, [_TERMS[field.unit] for field in fields])
     data.fill(ALIGNED)
-    data.table(D.LAWS, laws.table().tolist())
+    data.table(D.LAWS, law_table(laws).tolist())
     data.table(D.SIZES, [v.nominal or 1.0 for v in table.states])
-    data.table(D.FIELD_TABLE, replace(laws, fields=fields).field_table().tolist() if fields else ())
+    data.table(D.FIELD_TABLE, field_table(replace(laws, fields=fields)).tolist() if fields else ())
     data[D.N_PEAKS], data[D.N_FIELDS] = len(peaks), len(fields)
     data[D.N_X], data[D.N_Y] = table.size("state"), table.size("output")
-    data[D.PHI], data[D.N_SCRATCH] = layout.W_Y + data[D.N_Y], laws.scratch
+    data[D.PHI], data[D.N_SCRATCH] = layout.W_Y + data[D.N_Y], scratch(laws)
     outputs = [v.name for v in table.variables if v.causality == "output"]
     return Model(
         name=unit.name,
@@ -102,7 +104,7 @@ def build_variator(
         states=table.states,
         p=table.p,
         data=data.array(),
-        n_work=layout.W_Y + table.size("output") + laws.scratch,
+        n_work=layout.W_Y + table.size("output") + scratch(laws),
         step_size=unit.solver.step,
         internal_step=data[D.INTERNAL_STEP],
         initialise=kernels.initialise,

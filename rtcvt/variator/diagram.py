@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from rtcvt.html.svg import Drawing, arc
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.unit import Variator
 
 WIDTH, HEIGHT = 420.0, 250.0  # that the pulleys fill

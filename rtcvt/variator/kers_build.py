@@ -12,7 +12,7 @@ from rtcvt.model.table import Table, require_keys
 from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, Y_PEAKS, D, Given, KersD, KersP, KersU, KersX, KersY, P, Y
-from rtcvt.variator.reduced_model import ReducedModel
+from rtcvt.variator.reduced.model import ReducedModel
 from rtcvt.variator.unit import Flanges, Variator
 
 _RENAMED = {"secondary.w": "speed of the secondary pulley", "primary.tau": "torque into the variator at the primary"}

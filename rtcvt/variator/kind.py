@@ -33,7 +33,7 @@ def _build(unit: Any, fidelity: Any, substeps: int | None) -> Any:
     """The model; what it cannot answer for is told once."""
     from rtcvt.variator.build import build_variator, reduced_path
     from rtcvt.variator.kers_build import build_kers
-    from rtcvt.variator.reduced_model import read_reduced
+    from rtcvt.variator.reduced.file import read_reduced
 
     laws = read_reduced(reduced_path(unit))
     model = (build_variator if unit.controller is None else build_kers)(unit, fidelity, substeps, laws)
@@ -68,7 +68,7 @@ KIND = Kind(
     speed_flanges=lambda unit: unit.flanges.speeds(),
     files_beside=_files_beside,
     check=Task(
-        lazily("rtcvt.variator.tasks:check"),
+        lazily("rtcvt.offline.variator.check_task:check"),
         options=(
             Option("fresh", "Run the full model anew, in a folder beside the report.", bool, False),
             Option("runs", "Against these runs of a campaign, e.g. 'runs/sweep-*.h5'.", metavar="PATTERN"),
@@ -76,6 +76,6 @@ KIND = Kind(
         help=_CHECK,
     ),
     view=lazily("rtcvt.offline.variator.scene:scene"),
-    figures=lazily("rtcvt.variator.tasks:figures"),
-    errors=lazily("rtcvt.variator.tasks:errors"),
+    figures=lazily("rtcvt.offline.variator.check_task:figures"),
+    errors=lazily("rtcvt.variator.page:errors"),
 )

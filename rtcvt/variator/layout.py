@@ -290,13 +290,13 @@ SHAFT_LOSSES = tuple(Y)[Y.BEARING : Y.COUPLING]
 N_SHAFT_LOSSES = len(SHAFT_LOSSES)
 PEAK = Row("peak.{name}", "1", "greatest value around the belt: {about}", nominal=1e3)
 FIELD = Row("field.{name}[{k}]", "1", "{about}: {section}, cell {cell} of {cells}", nominal=1e3)
-UNCERTAINTY = (  # in the order of `reduced_model.UNCERTAIN`
+UNCERTAINTY = (  # in the order of `reduced.model.UNCERTAIN`
     Row("uncertainty.thrust_ratio", "1", "standard deviation of thrust.balance", 0.0, None, 0.01),
     Row("uncertainty.slip", "1", "standard deviation of belt.slip", 0.0, None, 1e-3, "%"),
     Row("uncertainty.efficiency", "1", "standard deviation of variator.efficiency", 0.0, None, 0.01, "%"),
     Row("uncertainty.flank_peak", "N/m", "standard deviation of peak.flank_normal", 0.0, None, 1e3),
 )
-ACROSS = (  # in the order of `reduced_model.CORRECTIONS`
+ACROSS = (  # in the order of `reduced.model.CORRECTIONS`
     Row("exit_force.primary", "N", "lateral force of the belt where it leaves the primary", nominal=10.0),
     Row("exit_force.secondary", "N", "lateral force of the belt where it leaves the secondary", nominal=10.0),
     Row("ring.margin", "m", "least distance of ring and pillar", nominal=1e-4, display="mm"),

@@ -1,7 +1,8 @@
 """The documentation page inside the FMU of a variator: equations, range of validity, errors, pictures of the laws."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,9 @@ from rtcvt.model import Model
 from rtcvt.variator import kernels, kers, shafts
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.diagram import variator_diagram
-from rtcvt.variator.reduced_model import LAWS, ReducedModel, counted, read_reduced
+from rtcvt.variator.reduced.coordinates import counted
+from rtcvt.variator.reduced.file import read_reduced
+from rtcvt.variator.reduced.model import LAWS, ReducedModel
 from rtcvt.variator.unit import FLANGES, Variator
 
 Array = NDArray[np.float64]
@@ -254,3 +257,15 @@ def _ticks(low: float, high: float) -> list[float]:
     power = 10.0 ** np.floor(np.log10(raw))
     step = float(next(m for m in (1.0, 2.0, 2.5, 5.0, 10.0) if m * power >= raw) * power)
     return [float(step * k) for k in range(int(np.floor(low / step + 1e-9)), int(np.ceil(high / step - 1e-9)) + 1)]
+
+
+def errors(unit: Variator, fidelity: str, settings: Mapping[str, float | str], found: dict[str, Any]) -> list[ErrorRow]:
+    """What the check says of one model, for the page."""
+    scenario = f"{found['runs']} held-out runs of the full model"
+    rows = []
+    for f in found["figures"]:
+        if f["limit"] is not None and fidelity in f["worst"]:
+            value, worst = float(f["value"][fidelity]), abs(float(f["worst"][fidelity]["value"]))
+            row = ErrorRow(scenario, f"{f['name']}, {f['statistic']}", "%", value, float(f["limit"]), 100.0 * worst)
+            rows.append(row)
+    return rows

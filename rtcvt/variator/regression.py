@@ -185,7 +185,7 @@ def stage_1(data, at, i, xi, kappa, f, phi):
     i, xi, kappa, f : float
         Ratio of the radii at the rocking edges, signed torque ratio, m* v^2/F_CO, F_CO/F_ref.
     phi : ndarray
-        Scratch, `ReducedModel.scratch` long.
+        Scratch, `reduced.tables.scratch` long.
 
     Returns
     -------

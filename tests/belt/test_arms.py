@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from rtcvt.belt.arm_geometry import bending, lever, nodes, over_angle
 from rtcvt.belt.layout import BeltP, D
-from rtcvt.belt.unit import read_belt_unit
+from rtcvt.belt.reading import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED

@@ -12,8 +12,9 @@ from scipy.optimize import brentq
 from rtcvt.belt.flow import V_1
 from rtcvt.belt.friction import held_ratio
 from rtcvt.belt.layout import Arc, BeltP, D
+from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.span_ends import spans
-from rtcvt.belt.unit import Sliding, read_belt_unit
+from rtcvt.belt.unit import Sliding
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED

@@ -13,8 +13,8 @@ from refusals import refuses_and_keeps_its_state
 
 from rtcvt.belt.layout import Arc, BeltP, Cell, D, Wrap
 from rtcvt.belt.places import wrap
+from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.span_ends import spans
-from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED, OK, SATURATED

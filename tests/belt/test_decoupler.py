@@ -10,7 +10,8 @@ from belt_states import assert_jacobian, assert_power, random_belt, started, vio
 from marks import slow
 
 from rtcvt.belt.layout import D
-from rtcvt.belt.unit import Decoupler, read_belt_unit
+from rtcvt.belt.reading import read_belt_unit
+from rtcvt.belt.unit import Decoupler
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED

@@ -9,8 +9,9 @@ import pytest
 from belt_states import started
 
 from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D
+from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.resonance import gain, span_damping_ratio, span_frequency, span_length
-from rtcvt.belt.unit import Resonance, read_belt_unit
+from rtcvt.belt.unit import Resonance
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import UnitFile, shipped_units
 from rtcvt.kind import load_unit

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from rtcvt.belt.unit import read_belt_unit
+from rtcvt.belt.reading import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import UnitFile, find_unit
 from rtcvt.kind import load_unit

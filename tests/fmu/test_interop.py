@@ -36,8 +36,9 @@ from rtcvt.hil.importer import open_fmu
 from rtcvt.kind import load_unit
 from rtcvt.model.scenario import get_scenario, sample_inputs
 from rtcvt.network.held import parts_of
+from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import GearSystem, read_gear_system
+from rtcvt.pog.unit import GearSystem
 
 H = 1e-3
 STEPS = 1000

@@ -20,7 +20,7 @@ from rtcvt.fmu.native.export import own_platform, write_unit
 from rtcvt.kind import load_unit
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.page import variator_page
-from rtcvt.variator.reduced_model import write_reduced
+from rtcvt.variator.reduced.file import write_reduced
 from rtcvt.variator.unit import with_flange_inputs
 
 pytestmark = [pytest.mark.needs("cc"), pytest.mark.interpreted]

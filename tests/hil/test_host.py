@@ -22,8 +22,9 @@ from rtcvt.hil import host
 from rtcvt.hil.bus import open_bus
 from rtcvt.hil.can_attachment import can_attachment
 from rtcvt.hil.dbc import FALLEN, OVER, RUNNING, WATCHDOG
+from rtcvt.hil.growing import part_name
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
-from rtcvt.hil.recorder import part_name, read
+from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.model.scenario import Fault, Scenario
 

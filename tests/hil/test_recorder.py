@@ -15,7 +15,8 @@ import rtcvt.hil.recorder
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import BLOCK, seal
 from rtcvt.files.recording import SEAL, Recording, Signal, is_special, read_recording, write_recording
-from rtcvt.hil.recorder import Channel, open_recorder, part_name, read, write
+from rtcvt.hil.growing import part_name
+from rtcvt.hil.recorder import Channel, open_recorder, read, write
 
 CHANNELS = (Channel("shaft.tau", "N.m", "torque <into> it"), Channel("shaft.w", "rad/s", "speed"))
 SUFFIXES = ("h5", "mf4")
@@ -247,7 +248,7 @@ def test_an_append_takes_no_longer_for_each_signal_where_there_are_many(tmp_path
     recorder = rtcvt.hil.recorder
     began = time.process_time()
     channels = [Channel(f"x{k}", "1") for k in range(3000)]
-    made = recorder._Hdf5(recorder._claim(tmp_path / "run.h5"), channels, recorder._about("run", {}), "", 16)
+    made = recorder.Hdf5Writer(recorder.claimed(tmp_path / "run.h5"), channels, recorder._about("run", {}), "", 16)
     there = time.process_time()
     made.append(np.zeros((16, 1 + len(channels))))
     appended = time.process_time()

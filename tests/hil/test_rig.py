@@ -18,9 +18,10 @@ from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.hil.can_attachment import can_attachment
+from rtcvt.hil.growing import part_name
 from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, Transfer, bin_edges
 from rtcvt.hil.pacing import own_processor
-from rtcvt.hil.recorder import part_name, read
+from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.kind import load_unit
 from rtcvt.model.scenario import Fault, Scenario, load_faults

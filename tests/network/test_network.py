@@ -15,8 +15,8 @@ from rtcvt.errors import InputError
 from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
-from rtcvt.network.tasks import check
 from rtcvt.numerics.linearisation import linearise
+from rtcvt.offline.systems import check
 
 
 @pytest.fixture

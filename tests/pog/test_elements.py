@@ -16,8 +16,9 @@ from rtcvt.numerics.complementarity import boxed
 from rtcvt.offline.nonsmooth.lemke import lemke
 from rtcvt.pog.mesh import mesh_efficiency, mesh_friction
 from rtcvt.pog.radii import efficiencies, radii_at
+from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.shift import shift_table
-from rtcvt.pog.unit import Oil, read_gear_system
+from rtcvt.pog.unit import Oil
 
 GEARS = ("in", "s0", "p0", "c0", "s1", "s2", "p", "q", "c", "out")
 J = np.array([0.02, 5e-4, 2e-4, 5e-3, 2e-3, 3e-3, 2e-4, 5e-4, 8e-3, 13.0])

@@ -16,8 +16,9 @@ from rtcvt.model.coupling import coupling
 from rtcvt.model.scenario import Scenario
 from rtcvt.model.simulate import simulate
 from rtcvt.pog.flange import with_flanges
+from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.system import build_model, matrices
-from rtcvt.pog.unit import GearSystem, read_gear_system
+from rtcvt.pog.unit import GearSystem
 
 CHOICES = [
     ("differential", {"left": "speed", "right": "speed"}),

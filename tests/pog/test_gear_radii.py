@@ -6,7 +6,7 @@ import pytest
 
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import parse_unit_file
-from rtcvt.pog.unit import read_gear_system
+from rtcvt.pog.reading import read_gear_system
 
 PAIR = """
 name = "pair"

@@ -9,7 +9,7 @@ import pytest
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.pog.radii import radii_at
-from rtcvt.pog.unit import read_gear_system
+from rtcvt.pog.reading import read_gear_system
 
 MODULE = 2e-3
 AXIS = "inertia = 1e-3, axis = { through = [0, 0], direction = [1, 0] }"

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import load_unit
-from rtcvt.pog.unit import read_gear_system
+from rtcvt.pog.reading import read_gear_system
 
 J_A, J_B, R_A, R_B = 1e-3, 4e-3, 0.02, 0.04
 M = 1.0 / (R_A**2 / J_A + R_B**2 / J_B)  # of the teeth

@@ -13,27 +13,12 @@ from scipy.optimize import isotonic_regression
 
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import seal
-from rtcvt.variator.reduced_model import (
-    CONSTANTS,
-    COORDINATES,
-    CORRECTIONS,
-    GRAIN,
-    LAWS,
-    SEAL,
-    UNCERTAIN,
-    Coordinate,
-    Networks,
-    Peak,
-    ReducedField,
-    ReducedModel,
-    nodes,
-    read_reduced,
-    scaled,
-    sites,
-    splines,
-    splines_through,
-    write_reduced,
-)
+from rtcvt.variator.reduced.coordinates import COORDINATES, Coordinate, nodes, scaled
+from rtcvt.variator.reduced.file import CONSTANTS, SEAL, read_reduced, write_reduced
+from rtcvt.variator.reduced.model import CORRECTIONS, LAWS, UNCERTAIN, Peak, ReducedField, ReducedModel
+from rtcvt.variator.reduced.networks import Networks
+from rtcvt.variator.reduced.splines import GRAIN, sites, splines, splines_through
+from rtcvt.variator.reduced.tables import field_table, law_table, scratch
 from rtcvt.variator.regression import (
     ALIGNED,
     ASIDE,
@@ -107,9 +92,9 @@ def points(n, seed=2):
 
 def run(model, z):
     """Outputs of the kernels at an operating point, outside measure, distance and fields."""
-    p = np.concatenate([np.full(AT, np.nan), model.table()])
-    q = np.concatenate([np.full(3, np.nan), model.field_table()])
-    phi = np.full(model.scratch, np.nan)
+    p = np.concatenate([np.full(AT, np.nan), law_table(model)])
+    q = np.concatenate([np.full(3, np.nan), field_table(model)])
+    phi = np.full(scratch(model), np.nan)
     outside = stage_1(p, AT, *z[:4], phi)
     zeta = thrust_ratio(phi)
     far = distance(p, AT, phi)
@@ -141,7 +126,7 @@ def test_kernels_agree_with_arrays_of_all_points(model):
 
 
 def test_tables_begin_where_cache_lines_do(model):
-    table, fields = model.table(), model.field_table()
+    table, fields = law_table(model), field_table(model)
     places = [int(table[k]) for k in (THRUST, LAW_SPLINES, PEAKS, ASIDE)]
     places += [
         int(fields[FIELD_NETWORKS]),
@@ -154,7 +139,7 @@ def test_tables_begin_where_cache_lines_do(model):
 def test_corrections_and_uncertainty_are_those_of_the_arrays_and_may_be_missing(model):
     Z = points(20)
     found, planar = model.evaluate(Z), model.planar.evaluate(Z)
-    table, phi = np.concatenate([np.full(AT, np.nan), model.table()]), np.full(model.scratch, np.nan)
+    table, phi = np.concatenate([np.full(AT, np.nan), law_table(model)]), np.full(scratch(model), np.nan)
     for k, z in enumerate(Z):
         stage_1(table, AT, *z[:4], phi)
         stage_2(table, AT, z[4], phi)
@@ -271,8 +256,8 @@ def test_blocks_that_are_left_out_do_not_change_the_distance(model, n):
     many = replace(
         model, points=np.clip(centres + rng.choice([0.0, 0.02], (n, 1)) * rng.normal(size=(n, 4)), -1.0, 1.0)
     )
-    table = np.concatenate([np.full(AT, np.nan), many.table()])
-    phi = np.full(many.scratch, np.nan)
+    table = np.concatenate([np.full(AT, np.nan), law_table(many)])
+    phi = np.full(scratch(many), np.nan)
     for t in (*rng.uniform(-1.0, 1.0, (200, 4)), *many.points[:20], 8.0 * np.ones(4)):
         phi[:4] = t
         d = t - many.points
@@ -355,8 +340,8 @@ def test_file_holds_everything(model, tmp_path):
     assert found.shift == model.shift
     assert (found.errors, found.slide) == (model.errors, 0.25)
     assert (found.unit_file, found.plan, found.attributes["runs"]) == ("unit text", "plan text", 12)
-    assert_array_equal(found.table(), model.table())
-    assert_array_equal(found.field_table(), model.field_table())
+    assert_array_equal(law_table(found), law_table(model))
+    assert_array_equal(field_table(found), field_table(model))
     about = [(f.name, f.unit, f.description, f.positive) for f in model.fields]
     assert [(f.name, f.unit, f.description, f.positive) for f in found.fields] == about
     with h5py.File(path) as file:

@@ -13,7 +13,7 @@ from rtcvt.model.simulate import simulate
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.layout import W_STEP, D, P, Q, X
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.unit import with_flange_inputs
 
 UNIT = load_unit("pushbelt_cvt")

@@ -17,7 +17,7 @@ from rtcvt.kind import load_unit
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.diagram import radii_at, variator_diagram
 from rtcvt.variator.page import variator_page
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced.file import read_reduced
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from belt_modes import assert_same_modes
 
 from rtcvt.belt.arm_geometry import preload
 from rtcvt.belt.model import build_belt
-from rtcvt.belt.unit import ElementModel, require_arms
+from rtcvt.belt.reading import require_arms
+from rtcvt.belt.unit import ElementModel
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.model.scenario import Scenario, Table

@@ -8,7 +8,7 @@ import pytest
 from commands import command_line
 
 from rtcvt.belt.model import build_belt
-from rtcvt.belt.unit import read_belt_unit
+from rtcvt.belt.reading import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.files.recording import read_recording
 from rtcvt.files.unitfile import UnitFile

@@ -10,8 +10,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from rtcvt.belt.friction import held_ratio
+from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.unit import Sliding as SlidingFriction
-from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import UnitFile
 from rtcvt.kind import load_unit

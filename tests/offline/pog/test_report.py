@@ -148,7 +148,7 @@ def test_documentation_shows_the_errors_it_is_given():
     unit = load_unit("differential")
     row = ErrorRow("a drive", "contact.cb.F", "N", 0.0123, 0.02, 4.5)
     good = read(gear_page(build_model(unit, "rigid"), unit, [row]))
-    bad = read(gear_page(build_model(unit, "rigid"), unit, [row._replace(nrms=0.03)]))
+    bad = read(gear_page(build_model(unit, "rigid"), unit, [replace(row, nrms=0.03)]))
     assert "1.23 %" in good
     assert "within their limits" in good
     assert "exceed their limits" in bad

@@ -12,7 +12,7 @@ import variator_laws
 from rtcvt.errors import InputError
 from rtcvt.offline.variator.correction import Spatial, _coefficients, correct, load_spatial, spatial_rows
 from rtcvt.offline.variator.twins import ACROSS
-from rtcvt.variator.reduced_model import scaled
+from rtcvt.variator.reduced.coordinates import scaled
 from rtcvt.variator.regression import SMALL
 
 

@@ -9,7 +9,7 @@ from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.variator import fields as fields_module
 from rtcvt.offline.variator.fields import DECAY, KEPT, POSITIVE, RIDGE, kept_modes, loss, reduce_fields, train
 from rtcvt.offline.variator.pod import pod
-from rtcvt.variator.reduced_model import Networks
+from rtcvt.variator.reduced.networks import Networks
 
 
 @pytest.fixture

@@ -27,7 +27,10 @@ from rtcvt.offline.variator.reduction import errors_on, figures_of, reduce, redu
 from rtcvt.offline.variator.reduction_report import reduction_page
 from rtcvt.offline.variator.steady_belt import steady_belt
 from rtcvt.offline.variator.uncertainty import shares
-from rtcvt.variator.reduced_model import LAWS, counted, read_reduced, write_reduced
+from rtcvt.variator.reduced.coordinates import counted
+from rtcvt.variator.reduced.file import read_reduced, write_reduced
+from rtcvt.variator.reduced.model import LAWS
+from rtcvt.variator.reduced.tables import field_table, law_table
 
 BELT = {
     "mu": 0.105, "cos_d": np.cos(0.19), "tan_d": np.tan(0.19), "delta_0": 0.19, "d_A": 0.155, "h_off": 2e-3,
@@ -108,7 +111,7 @@ def test_bits_do_not_hang_on_the_number_of_workers(monkeypatch):
     for workers in (1, 2):
         monkeypatch.setattr("os.cpu_count", lambda workers=workers: workers)
         model = reduce(samples, "again", (4, 3), (4, 3), ((4, 6, 4, 3), (4, 6, 4, 3))).model
-        found.append(np.concatenate([model.table(), model.field_table()]))
+        found.append(np.concatenate([law_table(model), field_table(model)]))
     assert np.array_equal(*found)
 
 

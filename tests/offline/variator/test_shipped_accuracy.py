@@ -9,7 +9,7 @@ from recorded_checks import FILE, check_variator, heldout_runs, limits_of_variat
 
 from rtcvt.kind import load_unit
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced.file import read_reduced
 
 RECORDED = recorded("pushbelt_cvt")
 MISSED = {  # limits that the hybrid model does not keep yet; docs/variator_check.md says why

@@ -17,7 +17,9 @@ from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws, _held
 from rtcvt.offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, read_heldout, write_heldout
-from rtcvt.variator.reduced_model import Coordinate, Peak, ReducedField, ReducedModel, write_reduced
+from rtcvt.variator.reduced.coordinates import Coordinate
+from rtcvt.variator.reduced.file import write_reduced
+from rtcvt.variator.reduced.model import Peak, ReducedField, ReducedModel
 from rtcvt.variator.regression import SMALL
 from rtcvt.variator.unit import read_variator
 

@@ -1,36 +1,37 @@
-"""What the commands do with variators: their models against held-out runs of the full one."""
+"""The check of a variator: its models against held-out runs of the full one."""
 
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
 from rtcvt.files.recording import require_writable
-from rtcvt.html import ErrorRow
+from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import Checked, Progress
+from rtcvt.offline.pushbelt.unit.parameters import read_parameters
+from rtcvt.offline.variator.campaign import run_campaign
+from rtcvt.offline.variator.check import Check, check_heldout
+from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
+from rtcvt.offline.variator.heldout import HeldOut, condense, read_heldout, write_heldout
+from rtcvt.offline.variator.plan import load_plan
+from rtcvt.offline.variator.report import report_page
+from rtcvt.offline.variator.tasks import spatial_table
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.kers_build import variator_inside
-from rtcvt.variator.reduced_model import ReducedModel, read_reduced
+from rtcvt.variator.reduced.file import read_reduced
+from rtcvt.variator.reduced.model import ReducedModel
 from rtcvt.variator.unit import Variator
-
-if TYPE_CHECKING:
-    from rtcvt.offline.variator.check import Check
-    from rtcvt.offline.variator.heldout import HeldOut
 
 PLAN = "heldout"  # of the runs that no reduced model has seen
 
 
 def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Checked:
     """Hybrid and rigid model against held-out runs of the full model, or against those that match ``runs``."""
-    from rtcvt.offline.variator.heldout import condense, read_heldout, write_heldout
-    from rtcvt.offline.variator.report import report_page
-    from rtcvt.offline.variator.tasks import spatial_table
-
     inside, report = _inside(unit), given["report"]
     path, fresh, runs = reduced_path(inside), given["fresh"], given["runs"]
     if fresh and runs is not None:
@@ -66,22 +67,8 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
 
 def figures(unit: Variator, settings: Mapping[str, float | str], progress: Progress) -> dict[str, Any] | None:
     """Figures of the check against the runs that come with the reduced model; None if there are none."""
-    from rtcvt.offline.variator.heldout import read_heldout
-
     table = _table_of(reduced_path(unit))
     return _checked(_inside(unit), read_heldout(table), progress).as_numbers() if table.exists() else None
-
-
-def errors(unit: Variator, fidelity: str, settings: Mapping[str, float | str], found: dict[str, Any]) -> list[ErrorRow]:
-    """What the check says of one model, for the page."""
-    scenario = f"{found['runs']} held-out runs of the full model"
-    rows = []
-    for f in found["figures"]:
-        if f["limit"] is not None and fidelity in f["worst"]:
-            value, worst = float(f["value"][fidelity]), abs(float(f["worst"][fidelity]["value"]))
-            row = ErrorRow(scenario, f"{f['name']}, {f['statistic']}", "%", value, float(f["limit"]), 100.0 * worst)
-            rows.append(row)
-    return rows
 
 
 def _inside(unit: Variator) -> Variator:
@@ -94,10 +81,7 @@ def _table_of(reduced: Path) -> Path:
     return reduced.with_name(f"{reduced.stem}_heldout.h5")
 
 
-def _checked(unit: Variator, heldout: "HeldOut", progress: Progress, more: dict[str, Any] | None = None) -> "Check":
-    from rtcvt.offline.variator.check import check_heldout
-    from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
-
+def _checked(unit: Variator, heldout: HeldOut, progress: Progress, more: dict[str, Any] | None = None) -> Check:
     path = reduced_path(unit)
     reduced = heldout.laws_of(read_reduced(path))
     J = float(heldout.parameters["sheaves"]["J"])
@@ -110,11 +94,6 @@ def _checked(unit: Variator, heldout: "HeldOut", progress: Progress, more: dict[
 
 def _runs(reduced: ReducedModel, folder: Path, progress: Progress) -> list[Path]:
     """Files of the held-out runs of the full model behind `reduced`, what is missing run now."""
-    from rtcvt.files.unitfile import parse_unit_file
-    from rtcvt.offline.pushbelt.unit.parameters import read_parameters
-    from rtcvt.offline.variator.campaign import run_campaign
-    from rtcvt.offline.variator.plan import load_plan
-
     parameters = read_parameters(parse_unit_file(reduced.unit_file, f"unit file in {reduced.name}"))
     plan, text = load_plan(PLAN)
     done = run_campaign(parameters, reduced.unit_file, plan, text, folder, progress=progress)

@@ -1,11 +1,9 @@
-"""What the commands do with systems."""
+"""The check of a system: rigid models of its components against their finer ones."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from rich.markup import escape
-from rich.table import Table
 
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, error_table, text
@@ -14,6 +12,8 @@ from rtcvt.model.scenario import chosen_scenario
 from rtcvt.model.simulate import Result, require_fitting, simulate
 from rtcvt.network.file import System
 from rtcvt.network.model import build_system, unit_of
+from rtcvt.offline.pictures import report, under, verdict
+from rtcvt.offline.pog.check import printed_errors, settled
 
 SMALL = 0.01  # of the largest signal of a kind: below, errors are relative to this
 
@@ -26,8 +26,6 @@ def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked
     InputError
         No component has both, or no scenario fits.
     """
-    from rtcvt.offline.pictures import report, under, verdict
-
     finer = {}
     for name in unit.components:
         offered = unit_of(unit, name).models
@@ -55,16 +53,8 @@ def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked
         own = _errors(*runs)
         rows += own
         title = f"{unit.name}, rigid models against {', '.join(f'{n}: {m}' for n, m in finer.items())}: {s.name}"
-        table = Table("signal", "RMS error", "allowed", "largest", title=escape(title), title_justify="left")
-        for e in own:
-            colour = "green" if e.nrms <= e.limit else "red"
-            table.add_row(e.signal, f"[{colour}]{e.nrms:.3%}[/]", f"{e.limit:.1%}", f"{e.peak:.3g} {e.unit}")
-        lines.append(table)
-    failures = [
-        f"scenario '{e.scenario}': {e.signal} is off by {e.nrms:.3g}, allowed {e.limit:.3g}"
-        for e in rows
-        if not e.nrms <= e.limit
-    ]
+        lines.append(printed_errors(title, own))
+    failures = [e.failure for e in rows if not e.holds]
     told_of = ", ".join(f"{name} ({model})" for name, model in finer.items())
     page = report(
         f"{unit.name}: rigid against finer models",
@@ -75,8 +65,13 @@ def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked
         ),
     )
     figures = {"unit": unit.name, "against": finer, "parameters": dict(settings), "passed": not failures}
-    figures |= {"failures": failures, "errors": [e._asdict() for e in rows]}
+    figures |= {"failures": failures, "errors": [_figures(e) for e in rows]}
     return Checked(page, figures, lines, failures)
+
+
+def _figures(e: ErrorRow) -> dict[str, Any]:
+    about = {"scenario": e.scenario, "signal": e.name, "unit": e.unit}
+    return about | {"nrms": e.nrms, "limit": e.limit, "peak": e.peak}
 
 
 def _with_models(unit: System, chosen: Mapping[str, str]) -> System:
@@ -87,8 +82,6 @@ def _with_models(unit: System, chosen: Mapping[str, str]) -> System:
 
 def _errors(rigid: Result, finer: Result) -> list[ErrorRow]:
     """Errors of the speeds and torques at connected flanges, where `settled` of the start and of clutches."""
-    from rtcvt.offline.pog.check import settled
-
     scenario = finer.scenario
     counted = settled(finer, scenario.settle)
     known = {s.name for s in finer.model.states} & {v.name for v in rigid.model.select("output")}

@@ -1,0 +1,26 @@
+"""The check of a gear system: its rigid model against the elastic one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rtcvt.kind import Checked, Progress
+from rtcvt.model.scenario import chosen_scenario
+from rtcvt.offline.pog.check import check_unit, printed_errors
+from rtcvt.offline.pog.report import report_page
+from rtcvt.pog.tasks import shared_settings
+from rtcvt.pog.unit import GearSystem
+
+
+def check(unit: GearSystem, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """The rigid model against the elastic one."""
+    name = given["scenario"]
+    scenarios = None if name is None else (chosen_scenario(unit, name),)
+    result = check_unit(unit, given["settings"], scenarios, progress)
+    title = f"{unit.name}, rigid against full model: "
+    lines = [printed_errors(title + s.scenario.name, s.errors) for s in result.scenarios]
+    return Checked(report_page(result), result.figures(), lines, result.failures)
+
+
+def figures(unit: GearSystem, settings: Mapping[str, float | str], progress: Progress) -> dict[str, Any] | None:
+    """Figures of the check with these parameters; None if the unit has no scenario."""
+    return check_unit(unit, shared_settings(unit, settings), progress=progress).figures() if unit.scenario else None

@@ -1,0 +1,15 @@
+"""Functions by name, for what needs more packages than the module that names it."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def lazily(place: str) -> Callable[..., Any]:
+    """The function at ``"module:name"``, imported when it is called."""
+    module, _, name = place.partition(":")
+
+    def call(*values: Any, **named: Any) -> Any:
+        return getattr(import_module(module), name)(*values, **named)
+
+    return call

@@ -1,0 +1,77 @@
+"""The operating point of a reduced model: its coordinates as they are scaled for the splines and networks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.variator.reduced.splines import sites
+
+Array = NDArray[np.float64]
+
+COORDINATES = ("i", "xi", "kappa", "f", "y")
+MAPS = ("bilinear", "sigmoid")
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A coordinate of the operating point: its map and centre (`regression`), and the range of the data."""
+
+    name: str
+    map: str  # "bilinear" or "sigmoid"
+    centre: float
+    low: float
+    high: float
+
+    def mapped(self, z: Any) -> Array:
+        """g(z), not clamped."""
+        z = np.asarray(z, dtype=float)
+        if self.map == "bilinear":
+            return np.asarray((z - self.centre) / (z + self.centre))
+        return np.asarray(z / np.sqrt(z**2 + self.centre**2))
+
+    def scaled(self, z: Any) -> Array:
+        """t in [-1, 1], clamped."""
+        low, high = self.mapped(self.low), self.mapped(self.high)
+        return np.asarray(2.0 * (self.mapped(np.clip(z, self.low, self.high)) - low) / (high - low) - 1.0)
+
+    def unscaled(self, t: Array) -> Array:
+        """z at t in [-1, 1]."""
+        low, high = float(self.mapped(self.low)), float(self.mapped(self.high))
+        g = low + 0.5 * (t + 1.0) * (high - low)
+        if self.map == "bilinear":
+            return np.asarray(self.centre * (1.0 + g) / (1.0 - g))
+        return np.asarray(self.centre * g / np.sqrt(1.0 - g**2))
+
+
+def counted(shift: tuple[float, float], z: Array) -> Array:
+    """Operating points (n, 4 or 5) whose torque ratio counts from where the push force changes strands."""
+    z = np.array(z, dtype=float)
+    q = (z[:, 0] - 1.0) / (z[:, 0] + 1.0)
+    z[:, 1] -= shift[0] * q / np.sqrt(q**2 + shift[1] ** 2)
+    return z
+
+
+def scaled(coordinates: Sequence[Coordinate], shift: tuple[float, float], z: Array) -> Array:
+    """Coordinates t of operating points (n, d), as many as there are `coordinates`."""
+    z = counted(shift, z)
+    return np.column_stack([c.scaled(z[:, j]) for j, c in enumerate(coordinates)])
+
+
+def grid_of(coordinates: Sequence[Coordinate], shift: tuple[float, float], shape: Sequence[int]) -> Array:
+    """Operating points (n, 4) at the sites of splines."""
+    axes = [c.unscaled(sites(n)) for c, n in zip(coordinates, shape, strict=False)]
+    grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)
+    zero = np.column_stack([grid[:, 0], np.zeros((len(grid), 3))])
+    grid[:, 1] -= counted(shift, zero)[:, 1]
+    return grid
+
+
+def nodes(y: Coordinate, n: int) -> Array:
+    """`n` places in [-1, 1] for polynomials in y; one is that of y = 1, whose laws are met."""
+    t = np.cos(np.pi * np.arange(n) / max(n - 1, 1))[::-1].copy()
+    one = float(y.scaled(1.0))
+    t[np.argmin(np.abs(t - one))] = one
+    return t

@@ -1,11 +1,12 @@
 """Data of tests that are no Python: texts of good files, and tables of mistakes with the expected messages."""
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-__all__ = ["DATA", "bad", "text_of"]
+__all__ = ["DATA", "mistakes", "text_of"]
 
 DATA = Path(__file__).parent / "data"
 
@@ -15,8 +16,12 @@ def text_of(name: str) -> str:
     return (DATA / name).read_text(encoding="utf-8")
 
 
-def bad(name: str, table: str) -> pytest.MarkDecorator:
-    """Parametrise a test by a table of ``tests/data/bad_calls/NAME.toml``; a key that a row does not have is None."""
-    found = tomllib.loads(text_of(f"bad_calls/{name}.toml"))[table]
+def mistakes(test: Callable) -> Callable:
+    """Parametrise a test by the rows of its name in ``tests/data/bad_calls/MODULE.toml``, both without ``test_``.
+
+    The keys of the rows are the test's arguments; one that a row does not have is None.
+    """
+    module = Path(test.__code__.co_filename).stem.removeprefix("test_")
+    found = tomllib.loads(text_of(f"bad_calls/{module}.toml"))[test.__name__.removeprefix("test_")]
     names = list(dict.fromkeys(key for row in found for key in row))
-    return pytest.mark.parametrize(names, [tuple(row.get(n) for n in names) for row in found])
+    return pytest.mark.parametrize(names, [tuple(row.get(n) for n in names) for row in found])(test)

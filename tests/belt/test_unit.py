@@ -3,6 +3,7 @@
 import tomllib
 
 import pytest
+from rows import mistakes
 
 from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
@@ -44,14 +45,7 @@ def test_length_without_load_stands_for_the_pretension():
             read_belt_unit(UnitFile({**data, "belt": {**data["belt"], "length": length}}, "", "drive.toml"))
 
 
-@pytest.mark.parametrize(
-    ("layout", "message"),
-    [
-        ({"a": (0, 0), "b": (1, 1), "c": (1, 0), "d": (0, 1)}, "does not close anticlockwise in this order"),
-        ({"a": (0, 0), "b": (1, 0), "c": (1, 1), "d": (0.5, -0.12), "e": (0, 1)}, "pulley d|spans after pulleys"),
-        ({"a": (0, 0), "b": (0.15, 0), "c": (1, 1)}, "pulleys a and b overlap"),
-    ],
-)
+@mistakes
 def test_layouts_that_no_belt_fits_are_named(layout, message):
     data = tomllib.loads(find_unit("two_pulley_5pk").read_text())
     pulleys = {n: {"center": list(map(float, c)), "radius": 0.1, "inertia": 1e-3} for n, c in layout.items()}

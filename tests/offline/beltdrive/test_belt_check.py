@@ -6,6 +6,7 @@ import tomllib
 import numpy as np
 import pytest
 from commands import command_line
+from rows import mistakes
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import read_belt_unit
@@ -262,24 +263,7 @@ def test_a_full_model_that_fails_ends_the_check(rtcvt, tmp_path, monkeypatch):
     assert not (tmp_path / "r.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["simulate", "small.toml", "-m", "full", "--step", "1 us"],
-            "elements.step = 1e-06: not with the model of table",
-        ),
-        (["simulate", "small.toml", "-m", "full", "--elements", "4"], "small.toml: elements: elements = 4: should be"),
-        (["simulate", "small.toml", "-m", "full", "--elements", "8"], "elements.elements = 8: at least 9, for two on"),
-        (["simulate", "small.toml", "-m", "full", "--set", "belt.EA=1"], "--set = ['belt.EA=1']: not with small.toml"),
-        (["simulate", "small.toml", "-m", "full", "--law", "coupled"], "--law = 'coupled': not with small.toml"),
-        (["simulate", "small.toml", "--resume"], "--resume = True: not with small.toml"),
-        (["simulate", "small.toml", "-m", "full", "-s", "x"], "scenario = 'x': this unit's scenarios are: start"),
-        (["check", "small.toml", "--set", "a=1"], "--set = ['a=1']: not with small.toml"),
-        (["check", "small.toml", "--step", "1 us"], "elements.step = 1e-06: not with the model of table"),
-        (["check", "planetary", "--elements", "9"], "--elements = 9: not with planetary"),
-    ],
-)
+@mistakes
 def test_refusals_on_the_command_line(rtcvt, tmp_path, words, message):
     code, _, error = rtcvt(*words)
     assert code == 2
@@ -287,16 +271,7 @@ def test_refusals_on_the_command_line(rtcvt, tmp_path, words, message):
     assert [f.name for f in tmp_path.iterdir()] == ["small.toml"]
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("center", "100 mm", "pulleys = ['driving', 'driven']: a belt that fits: pulleys driving and driven overlap"),
-        ("c_2", "-1 N/m", "elements.c_2 = '-1 N/m': a stiffness in N/m, at least 0"),
-        ("EA", "-1e4 N", "belt.EA = '-1e4 N': a force in N, above 0"),
-        ("mu", None, "elements.mu: "),
-        ("length", "1.3 m", "belt.length = 1.3: a belt that is taut and stretched by less than a fifth"),
-    ],
-)
+@mistakes
 def test_bad_units(rtcvt, tmp_path, key, value, message):
     text = SMALL
     if key == "center":

@@ -6,7 +6,7 @@ import tomllib
 import numpy as np
 import pytest
 from commands import command_line
-from rows import mistakes
+from rows import mistakes, text_of
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import read_belt_unit
@@ -21,40 +21,7 @@ from rtcvt.offline.beltdrive.results import Case, Result
 from rtcvt.offline.beltdrive.runs import estimated
 from rtcvt.offline.beltdrive.verification import capstan_curve, compare, load_cases, passage_mean, verify
 
-SMALL = """
-name = "small"
-kind = "belt"
-[belt]
-EA = "1e4 N"
-EI = "0.0208 N.m2"
-mass = "1.036 kg/m"
-damping = "0.5 N.s"
-pretension = "200 N"
-[pulleys.driving]
-center = ["0 m", "0 m"]
-radius = "81.25 mm"
-inertia = "0.02 kg.m2"
-[pulleys.driven]
-center = ["300 mm", "0 m"]
-radius = "81.25 mm"
-inertia = "0.02 kg.m2"
-friction = "0.1 N.m.s/rad"
-[hybrid]
-mu = 1.0
-[elements]
-c_1 = 0.0
-c_2 = "5e6 N/m"
-b = "300 N.s/m"
-p_max = "1 mm"
-mu = 1.0
-dv = "0.01 m/s"
-elements = 32
-tolerance = 1e-4
-[[scenario]]
-name = "start"
-duration = "0.1 s"
-inputs = { "driving.tau" = { time = [0.0, 0.03], value = ["0 N.m", "8 N.m"] } }
-"""
+SMALL = text_of("units/small_belt.toml")
 
 
 def small(**scenario):

@@ -17,6 +17,7 @@ from commands import command_line
 from marks import slow
 from overwriting import READ, build, link, state
 from rich.text import Text
+from rows import mistakes
 from typer import Option, Typer
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -115,26 +116,7 @@ def test_completion(tmp_path, line, expected):
     assert set(done.stdout.split("\n")) - {""} == expected
 
 
-MISTYPED = [
-    (["show", "toroidal_ker"], "did you mean toroidal_kers"),
-    (["simulate", "planetary", "--set", "gear.s.j=1"], "did you mean gear.s.J"),
-    (["simulate", "planetary", "--scenario", "sun drives the carrier"], "did you mean sun drives the carrier"),
-    (["campaign", "pushbelt_24mm", "--plan", "quik", "-o", "runs"], "did you mean quick"),
-    (["ssp", "vehicle_wltp"], "did you mean vehicle_wltc"),
-    (["simulte", "planetary"], "Did you mean 'simulate'?"),
-    (
-        ["show", "typo.toml"],
-        "gears.a.inertai: unknown key; .*; did you mean inertia?.*, gears.a.axis, rigid, ports (line 3)",
-    ),
-    (["show", "kind.toml"], "kind = 'gear_sytem': one of the kinds; did you mean gear_system? (line 1)"),
-    (["show", "kind"], "UNIT = 'kind': a TOML file, or one of the shipped units; did you mean kind.toml?"),
-    (["show", "system.toml"], "components.c.unit = 'kind': .*; did you mean kind.toml?"),
-    (["simulate", "driver"], "this unit has none: write a table [[scenario]] .* Inputs: driver.v_des, driver.v, "),
-    (["show", "pushbel", "--keys"], "--keys = 'pushbel': a unit, or one of the kinds; did you mean pushbelt?"),
-]
-
-
-@pytest.mark.parametrize(("words", "message"), MISTYPED, ids=range(len(MISTYPED)))
+@mistakes
 def test_messages_guess_what_was_meant(rtcvt, tmp_path, words, message):
     (tmp_path / "typo.toml").write_text('name = "x"\nkind = "gear_system"\ngears.a = { inertai = 1 }\n')
     (tmp_path / "kind.toml").write_text('kind = "gear_sytem"\n')
@@ -209,44 +191,7 @@ def test_check_passes_and_fails(rtcvt, tmp_path):
     assert "is off by" in err
 
 
-MISTAKES = [
-    (["show", "nothing"], "UNIT = 'nothing': a TOML file, or one of the shipped units"),
-    (["show", "planetary", "--at", "theta=1"], "--at: theta = '1': the moving variable: this unit has none"),
-    (["show", "toroidal_kers", "--at", "theta=3"], "--at: theta = '3': an angle from -0.9 to 0.9 rad"),
-    (["show", "toroidal_kers", "--set", "r_c"], "--set = 'r_c': KEY=VALUE"),
-    (["show", "toroidal_kers", "--set", "r_x=1"], "toroidal_kers: r_x: not one of its parameters"),
-    (["show", "toroidal_kers", "--set", "r_c=3 kg"], "--set: r_c = '3 kg': a length in m"),
-    (["simulate", "planetary", "--set", "gear.s.J=-1"], "gear.s.J = -1.0: a number from 0"),
-    (["simulate", "planetary", "--step", "soon"], "--step = 'soon': a time in s"),
-    (["simulate", "planetary", "--step", "20 s"], "step = 20.0: a time above 0 and up to the duration"),
-    (["simulate", "planetary", "--scenario", "x"], "scenario = 'x': this unit's scenarios are: sun drives"),
-    (["simulate", "planetary", "--scenario", "x.toml"], "scenario = 'x.toml': a TOML file"),
-    (["simulate", "planetary", "-o", "no/such/f.h5"], "output = 'no/such/f.h5': a file in an existing, writable"),
-    (["export", "planetary", "-o", "no/such/f.fmu"], "output = 'no/such/f.fmu'"),
-    (["export", "planetary", "-o", "unit.zip"], "output = 'unit.zip': a file name that ends in .fmu"),
-    (["export", "planetary", "--backend", "python", "--platform", "win64"], "platforms = 'win64': only with the"),
-    (["export", "planetary", "--backend", "native", "--no-check", "--platform", "vax"], "platform = 'vax': one of"),
-    (["export", "differential", "--flange", "output=speed"], "--flange: output = 'speed': one of the flanges: pinion"),
-    (["export", "toroidal_kers", "--flange", "shaft=torque"], "what goes into this flange: speed (the port has a"),
-    (["export", "pushbelt_24mm"], "kind = 'pushbelt': a kind with a real-time model: gear_system, belt"),
-    (["export", "two_pulley_5pk", "--model", "full"], "model = 'full': hybrid or rigid"),
-    (["simulate", "vehicle_wltc", "--model", "full"], "model = 'full': system"),
-    (["show", "pushbelt_24mm", "--at", "theta=1"], "--at = ['theta=1']: not with pushbelt_24mm"),
-    (["export", "planetary", "--figures", "none.json"], "none.json: cannot be read: No such file"),
-    (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),
-    (["check", "planetary", "-o", "no/such/f.html"], "output = 'no/such/f.html'"),
-    (["show", "pushbelt_24mm", "--modes", "FAST"], "case = 'FAST': one of OD, MED"),
-    (["show", "a" * 300], "a TOML file, or one of the shipped units"),
-    (["show", "toroidal_kers", "--set", "geometry.r_c=0", "--json"], "parameters with finite matrices"),
-    (["check", "planetary", "-o", "same", "--json", "same"], "a file of its own for each output"),
-    (["run", "none.fmu"], "none.fmu"),
-    (["run", "none.fmu", "--scenario", "x"], "none.fmu: cannot be read"),
-    (["simulate", "planetary", "--model", "soft"], "Invalid value"),
-    (["simulate", "planetary", "--colour"], "No such option"),
-]
-
-
-@pytest.mark.parametrize(("words", "message"), MISTAKES, ids=[" ".join(m[0]) for m in MISTAKES])
+@mistakes
 def test_mistakes_end_with_2_and_write_nothing(rtcvt, tmp_path, words, message):
     code, _, err = rtcvt(*words)
     assert code == 2

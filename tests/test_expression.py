@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from rows import mistakes
 
 from rtcvt.files.expression import parse, parse_signal
 
@@ -112,13 +113,7 @@ def test_an_engine_order_is_the_same_in_parts():
     assert float(parsed.evaluate({"t": 1.234}, np)) == float(parsed.evaluate({"t": np.array([1.234])}, np)[0])
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("engine_order(200, 2)", "not allowed"),
-    ("engine_order(200, t, 0.05)", "an order above 0"),
-    ("engine_order(200, 0, 0.05)", "an order above 0"),
-    ("engine_order(200, 2, 1.5)", "a share from 0 to 1"),
-    ("engine_order(engine_order(200, 2, 0.05), 4, 0.02)", "no engine_order itself"),
-])  # fmt: skip
+@mistakes
 def test_engine_orders_that_are_refused(text, message):
     with pytest.raises(ValueError, match=message):
         parse_signal(text, "rad/s")

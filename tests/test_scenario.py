@@ -5,6 +5,7 @@ from functools import cache
 import h5py
 import numpy as np
 import pytest
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.files.recording import Recording, Signal, read_recording, write_recording
@@ -74,15 +75,7 @@ def test_speeds_of_an_engine_are_the_same_in_parts():
     assert whole[late, 0] == pytest.approx(exact, abs=1e-8)
 
 
-@pytest.mark.parametrize(("signal", "message"), [
-    ("20 N", r"inputs\.left\.tau = '20 N': a torque in N\.m"),
-    ("20*x", r"name 'x' is not known here; allowed names: t"),
-    ("1/t", r"inputs\.left\.tau = .*a finite value at every time; this is at t = 0 s"),
-    ("engine_order(20, 2, 0.1)", r"inputs\.left\.tau = .*for speeds engine_order"),
-    ({"time": [0.0], "value": ["3 m"]}, r"a torque in N\.m"),
-    ("0/t", r"inputs\.left\.tau = .*a finite value at every time; this is at t = 0 s"),
-    ("0,5 N.m", r"digits 0 to 9 with a decimal point"),
-])  # fmt: skip
+@mistakes
 def test_mistakes_in_signals(signal, message):
     with pytest.raises(InputError, match=message), np.errstate(all="ignore"):
         sampled(signal)

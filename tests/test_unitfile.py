@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError, ask
-from rtcvt.files.unitfile import find_unit, line_of, parse_unit_file, read_unit_file, shipped_units
+from rtcvt.files.unitfile import find_unit, line_of, parse_unit_file
 from rtcvt.kind import kind_of_file, load_unit
 from rtcvt.model.scenario import load_scenario
 from rtcvt.pog.radii import radii_at
-from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.system import build_model
 
 
@@ -48,67 +47,6 @@ def changed(name, *path, value=None, remove=False):
     else:
         place[path[-1]] = value
     return data
-
-
-AXIS = ("gears", "a", "axis")
-
-MISTAKES = [
-    (("differential", "colour"), "red", r"colour: unknown key; allowed: name, kind, "),
-    (("differential", "kind"), "belt", r"kind = 'belt': .*'gear_system'"),
-    (("differential", "gears", "a", "colour"), "red", r"gears\.a\.colour: unknown key; allowed: inertia, friction"),
-    (("differential", "gears", "a", "inertia"), -1.0, r"gears\.a\.inertia = -1\.0: .*at least 0"),
-    (("differential", "gears", "a", "inertia"), "1 m", r"gears\.a\.inertia = '1 m': a moment of inertia in kg\.m2"),
-    (("differential", "gears", "a", "inertia"), "1 parsnip", r"gears\.a\.inertia = '1 parsnip': a moment of inertia"),
-    (("differential", "gears", "a", "inertia"), float("nan"), r"gears\.a\.inertia"),
-    (("differential", "gears", "c", "carrier"), "z", r"gears\.c\.carrier = 'z': one of the gears: a, b, c, d, e"),
-    (("differential", "gears", "e", "carrier"), "b", r"gears\.c\.carrier = 'e': a gear that is not itself carried"),
-    (("differential", *AXIS, "direction"), [0, 0], r"gears\.a\.axis\.direction = \[.*\]: a vector that is not zero"),
-    (("differential", *AXIS, "angle"), 0.0, r"gears\.a\.axis.*either 'direction' or 'angle'"),
-    (("differential", *AXIS, "through"), ["0", "r_x + 1"], r"axis\.through = 'r_x \+ 1': name 'r_x' is not known"),
-    (("differential", *AXIS, "through"), ["0", "__import__('os')"], r"axis\.through.*not allowed; an expression has"),
-    (("differential", "contacts", "cd", "point"), ["r_c", "1e12 °"], r"cd\.point = '1e12 °': a length in m, or in a"),
-    (("differential", "contacts", "cd", "point"), ["r_c", "r_b*r_a"], r"point = 'r_b\*r_a': a length in m, which the"),
-    (("differential", "contacts", "cd", "point"), ["r_c", "2 mm * 28"], r"expression, what has a unit is one of \[p"),
-    (("differential", "contacts", "cd", "point"), ["r_c", "r_b + r_a*r_c"], r"point = .*: terms of one kind"),
-    (("differential", "contacts", "cd", "point"), ["r_c", "cos(r_b)*r_a"], r"point = .*: an angle, not a length"),
-    (("differential", "contacts", "cd", "point"), ["r_c", "1e20*r_b"], r"point = '1e20\*r_b': .*of a size up to 1e\+1"),
-    (("differential", "contacts", "cd", "point"), ["r_c", 1e200], r"point = 1e\+200: .*between 1e-15 and 1e\+15"),
-    (("differential", "parameters", "r_c", "value"), 1e-200, r"parameters\.r_c: .*between 1e-15 and 1e\+15"),
-    (("differential", "parameters", "r_c", "value"), True, r"parameters\.r_c: a number, or a text with a unit"),
-    (("differential", *AXIS, "direction"), ["r_a", "30 deg"], r"axis\.direction = .*: a number without unit"),
-    (("differential", *AXIS), {"through": [0, "r_e + r_a"], "angle": "r_a"}, r"axis\.angle = 'r_a': an angle in rad,"),
-    (("differential", *AXIS), {"through": [0, "r_e + r_a"], "angle": "9 mm"}, r"axis\.angle = '9 mm': an angle in rad"),
-    (("differential", "contacts", "ae", "between"), ["a", "z"], r"contacts\.ae\.between = 'z': one of the gears"),
-    (("differential", "contacts", "ae", "between"), ["a", "a"], r"contacts\.ae\.between = .*two different gears"),
-    (("differential", "contacts", "ae", "stiffness"), 0.0, r"contacts\.ae\.stiffness = 0\.0: .*above 0"),
-    (("differential", "rigid", "independent"), ["b", "z"], r"rigid\.independent = 'z': one of the gears"),
-    (("differential", "ports", "left"), "z", r"ports\.left\.gear = 'z': one of the gears"),
-    (("differential", "ports", "left"), {"gear": "b", "flange": "force"}, r"ports\.left\.flange = 'force': .*'torque'"),
-    (
-        ("toroidal_kers", "ports", "shaft"),
-        {"gear": "d", "spring": "30e3 N.m/rad", "flange": "torque"},
-        r"ports\.shaft\.flange = 'torque': speed, as the port has a spring",
-    ),
-    (("differential", "ports", "gear"), "c", r"ports\.gear = 'gear': a name that is not a group of variables"),
-    (("toroidal_kers", "controller"), {}, r"controller: a moving variable needs exactly one of"),
-    (("toroidal_kers", "controller", "kers", "port"), "axle", r"controller\.kers\.port = 'axle': one of the ports"),
-    (("toroidal_kers", "variables", "theta", "min"), 0.5, r"variables\.theta.*min <= start <= max"),
-    (("toroidal_kers", "variables", "phi"), {"min": 0, "max": 1, "rate_max": 1}, r"at most one moving variable"),
-    (("toroidal_kers", "ports", "shaft"), "d", r"controller\.kers\.port = 'shaft': a port with a spring"),
-    (("toroidal_kers", "solver"), {"method": "euler"}, r"solver\.method = 'euler': .*'rosenbrock' or 'rk4'"),
-    (("toroidal_kers", "solver"), {"substeps": 0}, r"solver\.substeps = 0: .*greater than or equal to 1"),
-]
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "message"), MISTAKES, ids=[".".join(m[0][1:]) + f"={m[1]}" for m in MISTAKES]
-)
-def test_mistakes(tmp_path, path, value, message):
-    file = write(tmp_path, changed(*path, value=value))
-    with pytest.raises(InputError) as caught:
-        build_model(read_gear_system(read_unit_file(file)), "rigid")
-    assert re.match(r"broken\.toml: ", str(caught.value))
-    assert re.search(message, str(caught.value)), str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -208,16 +146,9 @@ def test_angle_and_direction_agree(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("duration = 0", r"s\.toml: duration = 0: .*above 0"),
-        ("name = 'x'", r"s\.toml: duration: this key is required"),
-        ("duration = '1 s'\ninputs = { a = { time = [1, 0], value = [1, 2] } }", r"s\.toml: inputs\.a.*times"),
-        ("duration = '1 s'\ninputs = { a = { time = [0, 1], value = [1] } }", r"s\.toml: inputs\.a.*as many values as"),
-        ("duration = 1\nsettle = 5", r"s\.toml: .*settle must be less than the duration"),
         ("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a time in s, finite"),
         ("duration = 1" + 5000 * "0", r"s\.toml: not valid TOML: a number with thousands of digits"),
         ("a = " + 5000 * "[", r"s\.toml: not valid TOML"),
-        ("duration = '1 s^9^9^9^9^9'", r"s\.toml: duration = .*small powers"),
-        ("duration = '1 s'\ncolour = 1", r"s\.toml: colour: unknown key; allowed: name, "),
     ],
 )
 def test_scenario_files(tmp_path, text, message):
@@ -277,29 +208,6 @@ def test_scenario_names_are_used_once(name):
     scenario = text[text.index("[[scenario]]") :]
     with pytest.raises(InputError, match=r"scenario.name = .*: a name that is used once"):
         load_unit(parse_unit_file(f"{text}\n{scenario}", "x.toml"))
-
-
-EXTREMES = {
-    ("two_pulley_belt", '"7600 N"', '"7.6e253 N"'): "belt.EA",
-    ("two_pulley_belt", '"7600 N"', '"7.6e16 N"'): "belt.EA",
-    ("accessory_6pk", '"21 mm"', '"2.1e-29 mm"'): "width",
-    ("accessory_6pk", '"-95 mm"', '"-9.5e251 mm"'): r"center\.0",
-    ("pushbelt_cvt", "secondary.J = 1.26e-2", "secondary.J = 1.26e28"): r"parameters\.secondary\.J",
-    ("pushbelt_cvt", "secondary.J = 1.26e-2", "secondary.J = 1.26e-28"): r"parameters\.secondary\.J",
-    ("clutch", "0.1 kg.m2", "1e-200 kg.m2"): r"J",
-}
-
-
-@pytest.mark.parametrize("change", EXTREMES)
-def test_a_number_that_no_machine_has_is_refused_by_its_key(change):
-    name, old, new = change
-    path = shipped_units()[name]
-    text = path.read_text()
-    assert old in text
-    file = parse_unit_file(text.replace(old, new, 1), "f.toml", path.parent)
-    with pytest.raises(InputError, match=EXTREMES[change]) as refused:
-        kind_of_file(file).read(file).build()
-    assert "between 1e-15 and 1e+15" in str(refused.value)
 
 
 def test_a_machine_that_cannot_be_computed_is_refused(monkeypatch):

@@ -10,13 +10,13 @@ from refusals import refuses_and_keeps_its_state
 
 from rtcvt.errors import InputError
 from rtcvt.files.cycle import load_cycle
-from rtcvt.files.unitfile import read_unit_file, shipped_units
+from rtcvt.files.unitfile import shipped_units
 from rtcvt.kernel import OK
 from rtcvt.kind import load_unit
 from rtcvt.model.scenario import Scenario, load_scenario
 from rtcvt.model.simulate import simulate
 from rtcvt.network.held import parts_of
-from rtcvt.vehicle.parts import KINDS, build_part, read_part
+from rtcvt.vehicle.parts import KINDS, build_part
 
 PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap")
 KMH = 1.0 / 3.6
@@ -119,27 +119,6 @@ def test_speeds_of_a_cycle_jump_where_two_points_have_one_time(tmp_path):
         assert one.get("cycle.s") == pytest.approx(distance)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "a header"),
-        ("t,v\n0,0\n1,1\n", r"line 1 = 't,v': a header"),
-        ("t [s],v [kg]\n0,0\n1,1\n", r"line 1 = .*a header"),
-        ("t [s],v [km/h]\n0,0\n", "at least two points"),
-        ("t [s],v [km/h]\n0,0\n1,nan\n", r"line 3 = '1,nan'"),
-        ("t [s],v [km/h]\n0,0\n1,-2\n", r"line 3 = '1,-2'"),
-        ("t [s],v [km/h]\n0,0\n1\n", r"line 3 = '1'"),
-        ("t [s],v [km/h]\n0,0\n1,1\n1,2\n1,3\n", "line 5 = '1,3': times that begin at 0.*a jump"),
-        ("t [s],v [km/h]\n0,0\n2,1\n1,2\n", "line 4 = '1,2'"),
-        ("t [s],v [km/h]\n1,0\n2,1\n3,1\n", "line 2 = '1,0': times that begin at 0"),
-    ],
-)
-def test_mistakes_in_a_cycle_are_named(tmp_path, text, message):
-    (tmp_path / "bad.csv").write_text(text)
-    with pytest.raises(InputError, match=message):
-        load_cycle(tmp_path / "bad.csv")
-
-
 def test_cycle_as_a_signal_of_a_scenario(tmp_path):
     file = tmp_path / "drive.toml"
     file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "wltc_class_3b" }\n')
@@ -190,31 +169,6 @@ def test_kinds_of_shipped_parts():
     found = {name: load_unit(name).kind for kind in KINDS for name in shipped_units(kind)}
     assert set(found) == set(PARTS)
     assert set(found.values()) == set(KINDS)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('m = "1400 kg"', "", r"bad\.toml: parameters\.m: this key is required: mass of the vehicle \[kg\]"),
-        (
-            'm = "1400 kg"',
-            "hue = 1\nsize = 2",
-            r"parameters\.hue: not one .*; unknown too: size; missing too: m \[kg\]$",
-        ),
-        ('m = "1400 kg"', 'm = "1400 m"', r"parameters\.m = '1400 m': a mass in kg"),
-        ('m = "1400 kg"', "m = -1", r"parameters\.m = -1.*: at least 1e-09 kg"),
-        ('m = "1400 kg"', 'm = "1400 kg"\ncolour = 1', r"parameters\.colour: not one of its parameters: m, J_w, r_w"),
-        ('kind = "vehicle"', 'kind = "boat"', r"kind = 'boat': .*'vehicle', 'driveline', 'driver' or 'cycle'"),
-        ('kind = "vehicle"', 'kind = "vehicle"\ncycle = "kers_lap"', r"cycle = 'kers_lap': .*kind 'cycle' only"),
-        ('step = "1 ms"', 'step = "1 ms"\nmethod = "rk4"', r"solver\.method = 'rk4': 'rosenbrock'"),
-    ],
-)
-def test_mistakes_in_a_part_are_named(tmp_path, old, new, message):
-    text = load_unit("vehicle").text
-    assert old in text
-    (tmp_path / "bad.toml").write_text(text.replace(old, new))
-    with pytest.raises(InputError, match=message):
-        build_part(read_part(read_unit_file(tmp_path / "bad.toml")))
 
 
 # --- longitudinal vehicle ---------------------------------------------------------------------------------------------

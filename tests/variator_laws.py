@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from rows import text_of
 
 from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.variator.build import build_variator
@@ -18,40 +19,7 @@ from rtcvt.variator.reduced.splines import sites, splines_through
 from rtcvt.variator.regression import SMALL
 from rtcvt.variator.unit import read_variator, with_flange_inputs
 
-TEXT = """
-name = "variator"
-kind = "variator"
-reduced = "none"
-
-[ratio]
-min = 0.42
-max = 2.4
-
-[parameters]
-primary.J = 1.26e-2
-primary.b = 1e-3
-primary.w_start = 200.0
-secondary.J = 1.5e-2
-secondary.b = 2e-3
-belt.v_0 = "2 cm/s"
-belt.l_point = "0.1 m"
-ratio.start = 1.0
-ratio.T = "50 ms"
-ratio.T_stop = "10 ms"
-clamp.control = 0
-clamp.F_smooth = "100 N"
-clamp.F_max = "60 kN"
-clamp.y_min = 0.6
-clamp.y_max = 1.6
-clamp.primary.A = "100 cm2"
-clamp.primary.c_w = "0.02 N.s2/rad2"
-clamp.primary.F_0 = "1 kN"
-clamp.primary.k = "20 kN/m"
-clamp.secondary.A = "60 cm2"
-clamp.secondary.c_w = "0.01 N.s2/rad2"
-clamp.secondary.F_0 = "2 kN"
-clamp.secondary.k = "30 kN/m"
-"""
+TEXT = text_of("units/variator.toml")
 SHAFTS = {"primary__bearing__d_m": 0.06, "primary__bearing__f_0": 2.0, "primary__bearing__f_1": 3e-4,
           "primary__seal__d": 0.04, "primary__sheave__R": 0.07, "primary__sheave__dip": 0.1,
           "secondary__bearing__d_m": 0.05, "secondary__bearing__f_0": 3.0, "secondary__bearing__f_1": 4e-4,

@@ -209,23 +209,6 @@ def test_no_step_is_refused(steps):
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"stops": ["1 deg", "5 deg"]}, "stops before and behind the drawn place"),
-        ({"stops": ["-5 deg", "170 deg"]}, "arm.stops = 2.9.*an angle at which a belt fits"),
-        ({"stiffness": "0 N.m/rad"}, "arm.stiffness"),
-        ({"preload": "20 N.m"}, "either 'pretension' or 'length' or the preload of one arm"),
-        ({"colour": "red"}, "unknown key"),
-    ],
-)
-def test_mistakes_are_named(changes, message):
-    data = tomllib.loads(FILE.read_text())
-    data["pulleys"]["idler"]["arm"] |= changes
-    with pytest.raises(InputError, match=message):
-        read_belt_unit(UnitFile(data, "", "drive.toml"))
-
-
 def test_arms_that_no_model_knows_are_refused():
     data = tomllib.loads(FILE.read_text())
     data["pulleys"]["pump"]["arm"] = {"pivot": ["0 m", "0.2 m"], "inertia": 1e-3, "stiffness": 30.0,

@@ -1,7 +1,6 @@
 """Friction by pulley, side and sliding speed in the real-time model of belt drives."""
 
 import math
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,8 @@ from scipy.optimize import brentq
 from rtcvt.belt.flow import V_1
 from rtcvt.belt.friction import held_ratio
 from rtcvt.belt.layout import Arc, BeltP, D
-from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import Sliding
-from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.model.scenario import Scenario, Table
@@ -162,19 +158,3 @@ def test_falling_friction_refuses_no_step_and_makes_no_energy(source):
                 assert instance.get("storage.E") <= before * (1.0 + 1e-8)
             lost += instance.get("loss.creep") < -1e-9
         assert lost == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("mu_back = 0.0", "hybrid.mu_back"),
-        ('sliding = { v = ["0 m/s", "1 m/s"], share = [1.0] }', "hybrid.sliding"),
-        ('sliding = { v = ["0.1 m/s", "1 m/s"], share = [1.0, 0.5] }', "begin with 0"),
-        ('sliding = { v = ["0 m/s", "1 m/s"], share = [0.9, 0.5] }', "first share of 1"),
-        ('sliding = { v = ["0 m/s", "0 m/s"], share = [1.0, 0.5] }', "increase"),
-    ],
-)
-def test_bad_friction_is_refused(text, message):
-    given = SERPENTINE.read_text().replace("cells = 4", f"cells = 4\n{text}")
-    with pytest.raises(InputError, match=message):
-        read_belt_unit(UnitFile(tomllib.loads(given), given, "drive.toml"))

@@ -12,7 +12,6 @@ from marks import slow
 from rtcvt.belt.layout import D
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.unit import Decoupler
-from rtcvt.errors import InputError
 from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
@@ -149,21 +148,10 @@ def test_no_step_is_refused(steps, stiffness):
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def test_mistakes_are_named():
-    def read(pulley, **changes):
-        data = tomllib.loads(FILE.read_text())
-        data["pulleys"][pulley]["decoupler"] = GIVEN | changes
-        return read_belt_unit(UnitFile(data, "", "drive.toml"))
-
-    assert read("alternator").decouplers[2].stiffness == 20.0
-    for pulley, changes, message in (
-        ("alternator", {"damping": 0.0}, r"decoupler.damping = 0"),
-        ("alternator", {"direction": "left"}, r"decoupler.direction = 'left'"),
-        ("alternator", {"colour": "red"}, "unknown key"),
-        ("crank", {}, r'pulleys.crank.decoupler: flange = "torque" or "none"'),
-    ):
-        with pytest.raises(InputError, match=message):
-            read(pulley, **changes)
+def test_a_file_may_have_one():
+    data = tomllib.loads(FILE.read_text())
+    data["pulleys"]["alternator"]["decoupler"] = GIVEN
+    assert read_belt_unit(UnitFile(data, "", "drive.toml")).decouplers[2].stiffness == 20.0
 
 
 def test_the_rigid_model_locks_it():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import mistakes
 from scipy.spatial import ConvexHull
 
 from rtcvt.belt.geometry import belt_path
@@ -87,27 +88,7 @@ def test_length_is_stationary_for_a_taut_belt():
             assert (length[0] - length[1]) / (2 * h) == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"center": [[0.0, 0.0], [0.1, 0.0]], "radius": [0.06, 0.05], "inside": [True, True]},
-            "pulleys 0 and 1 overlap",
-        ),
-        (
-            {"center": [[0, 0], [1, 0], [0.5, 0.01]], "radius": [0.1, 0.1, 0.02], "inside": [True] * 3},
-            "would not touch pulley 2",
-        ),
-        (
-            {"center": [[0, 0], [1, 1], [1, 0], [0, 1]], "radius": [0.1] * 4, "inside": [True] * 4},
-            "does not close|cross",
-        ),
-        (
-            {"center": [[0, 0], [1, 0], [0.5, 0.3]], "radius": [0.1, 0.1, 0.05], "inside": [True, True, False]},
-            "would not touch pulley 2",
-        ),
-    ],
-)
+@mistakes
 def test_impossible_layouts_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         belt_path(**{key: np.array(value) for key, value in change.items()})

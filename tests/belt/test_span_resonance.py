@@ -1,7 +1,6 @@
 """First transverse frequency of the spans, its damping, their swing under a moving end, orders that meet them."""
 
 import math
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +8,8 @@ import pytest
 from belt_states import started
 
 from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D
-from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.resonance import gain, span_damping_ratio, span_frequency, span_length
 from rtcvt.belt.unit import Resonance
-from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile, shipped_units
 from rtcvt.kind import load_unit
 from rtcvt.model.scenario import Scenario
 from rtcvt.model.simulate import simulate
@@ -194,19 +190,3 @@ def test_a_belt_without_mass_has_no_frequency():
     instance.p[BeltP.M] = 0.0
     assert instance.step(1e-3) != 2
     assert instance.get("P1_P2.f_1") == 0.0
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("orders = [2.0]\ndriver = 'crank'", "resonance.driver.*one of P1, P2"),
-        ("orders = []", "resonance.orders"),
-        ("orders = [0.0]", "resonance.orders"),
-        ("orders = [2.0]\nband = 1.0", "resonance.band"),
-        ("orders = [2.0]\ndamping = -0.1", "resonance.damping"),
-    ],
-)
-def test_bad_orders_are_refused(text, message):
-    given = shipped_units("belt")["two_pulley_belt"].read_text() + f"\n[resonance]\n{text}\n"
-    with pytest.raises(InputError, match=message):
-        read_belt_unit(UnitFile(tomllib.loads(given), given, "drive.toml"))

@@ -274,21 +274,3 @@ def test_heat_that_no_clutch_gets_is_limited_and_said():
     assert other.get("clutch.Q") > 1.0
     for name in ("b.w", "a.tau", "storage.E", "loss.friction"):
         assert one.get(name) == other.get(name)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("mu = 0.1", "", r"bad\.toml: parameters\.mu: this key is required: coefficient of friction of the faces"),
-        ("z = 6", "z = 0", r"parameters\.z = 0.*: at least 1 1"),
-        ('J = "0.1 kg.m2"', 'J = "1 kg"', r"parameters\.J = '1 kg': a moment of inertia in kg.m2"),
-        ("mu = 0.1", "mu = 0.1\ncolour = 1", r"parameters\.colour: not one of its parameters: mu, z, r_o"),
-        ('step = "1 ms"', 'step = "1 ms"\nmethod = "rk4"', r"solver\.method = 'rk4': 'rosenbrock'"),
-    ],
-)
-def test_mistakes_in_a_file_are_named(tmp_path, old, new, message):
-    text = load_unit("clutch").text
-    assert old in text
-    (tmp_path / "bad.toml").write_text(text.replace(old, new))
-    with pytest.raises(InputError, match=message):
-        load_unit(tmp_path / "bad.toml").build()

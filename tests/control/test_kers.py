@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtcvt.control.limits import CONTROL_SIZE, D_THETA, RATE
+from rtcvt.control.position import position_law
 from rtcvt.kernel import FAILED, OK, SATURATED
 from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model, matrices
@@ -235,3 +237,14 @@ def test_a_demand_that_ends_at_the_limits_ends_the_torque():
         assert not unit.get("control.saturated")
         assert abs(unit.get("control.tau_est")) < 0.01
     assert abs(theta[1e-3] - theta[1e-5]) < 0.05  # the last step at the bound ends where the shaft's oscillation has it
+
+
+def test_the_position_actuator_is_a_lag_towards_its_set_point():
+    """``theta' = (theta_des - theta)/T_a``, and its gradient."""
+    law, work = np.array([-0.9, 0.9, 10.0, 0.01, 0.05]), np.zeros(CONTROL_SIZE)
+    rates = []
+    for theta in (0.1, 0.2):
+        position_law(law, theta, 0.3, work, 0)
+        rates.append(work[RATE])
+    assert rates == pytest.approx([4.0, 2.0])
+    assert work[D_THETA] == pytest.approx((rates[1] - rates[0]) / 0.1)

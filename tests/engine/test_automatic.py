@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from refusals import refuses_and_keeps_its_state
 
-from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import load_unit
 from rtcvt.model.simulate import simulate
 from rtcvt.pog.radii import radii_at
@@ -102,24 +100,6 @@ def test_in_a_shift_the_torque_goes_over(shifted):
     assert off[200] == pytest.approx(0.0, abs=1e-12)
     assert (shifted["clutch.A.u"][k : k + 500] == 1.0).all()
     assert (shifted["lockup.u"][k : k + 300] == 0.0).all()
-
-
-@pytest.mark.parametrize(
-    ("unit", "old", "new", "message"),
-    [
-        ("shift_control", 'box = "automatic_6"', 'box = "vehicle"', "a gear system with a shift table"),
-        ("shift_control", 'down = "automatic_6_down"', 'down = "automatic_6_up"', "gears 2 to 6"),
-        ("shift_control", 'up = "automatic_6_up"\n', "", "the name of a table"),
-        ("torque_converter", 'curves = "converter_210"', 'curves = "automatic_6_up"', "a header such as"),
-        ("torque_converter", 'curves = "converter_210"', 'curves = "mine.csv"', "1 at equal speeds"),
-    ],
-)
-def test_what_is_no_converter_or_box_is_refused(tmp_path, unit, old, new, message):
-    text = load_unit(unit).text
-    assert old in text
-    (tmp_path / "mine.csv").write_text("nu [1],capacity [N.m.s2/rad2],mu [1]\n0,2e-3,2\n0.7,2e-3,1.5\n1,0,1\n")
-    with pytest.raises(InputError, match=message):
-        load_unit(parse_unit_file(text.replace(old, new), "mine.toml", tmp_path)).build()
 
 
 @pytest.mark.parametrize("name", ["torque_converter", "shift_control"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from discs import interpreted
 from lxml import etree
+from rows import text_of
 
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import parse_unit_file
@@ -82,16 +83,7 @@ def test_every_car_stands_on_a_hill(name, slope):
     assert one.get("vehicle.loss.brake") < 1e-3
 
 
-CREEP = """
-name = "creep"
-kind = "system"
-connect = ["engine.crank - converter.pump", "converter.turbine - driveline.shaft", "driveline.axle - vehicle.axle"]
-[components]
-engine = { unit = "engine" }
-converter = { unit = "torque_converter" }
-driveline = { unit = "driveline", parameters = { "driveline.i" = 15.0 } }
-vehicle = { unit = "vehicle" }
-"""
+CREEP = text_of("units/creep.toml")
 
 
 def test_a_converter_creeps_against_the_brake():

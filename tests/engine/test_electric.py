@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file, shipped_units
 from rtcvt.kind import load_unit
 from rtcvt.model.simulate import simulate
 
 UNIT = load_unit("electric_drive")
-TEXT = shipped_units()["electric_drive"].read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -69,17 +66,3 @@ def test_jacobian_is_exact(model):
         one.x[1], one.x[2] = random.uniform(-75.0, 75.0), random.uniform(0.1, 0.9)
         scale = np.abs(one.jacobian()).max(axis=1, keepdims=True) + 1e-12
         assert (np.abs(one.jacobian() - one._differences()) / scale).max() < 1e-4
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('loss = "electric_120kw_loss"', 'loss = "electric"', "loss = 'electric': a CSV file, or one of the shipped"),
-        ('loss = "electric_120kw_loss"', "", "loss: the name of a table"),
-        ('loss = "', 'fuel = "x"\nloss = "', "fuel = 'x': no such key in a unit of kind electric_drive"),
-        ('R = "80 mohm"', 'R = "1 ohm"', "no finite start"),
-    ],
-)
-def test_what_cannot_be_is_refused(old, new, message):
-    with pytest.raises(InputError, match=message):
-        load_unit(parse_unit_file(TEXT.replace(old, new), "drive.toml")).build().instantiate().initialise()

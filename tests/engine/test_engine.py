@@ -176,31 +176,6 @@ def test_a_pedal_beyond_its_range_is_said(one):
 TORQUE, FUEL = (SHIPPED[name].read_text() for name in ("torque", "fuel"))
 
 
-@pytest.mark.parametrize(
-    ("key", "text", "message"),
-    [
-        ("torque", "", "a header such as"),
-        ("torque", "w [rpm],tau [N.m]\n", r"line 1 = .*a header such as 'w \[rad/s\],pedal \[1\],tau \[N\.m\]'"),
-        ("torque", TORQUE.replace("w [rpm]", "w [kg]"), "a header such as"),
-        ("torque", TORQUE + "6500,nan,1\n", "three numbers"),
-        ("torque", TORQUE + "6500,1.0,1\n", "each point once"),
-        ("torque", TORQUE + "7000,1.0,1\n", "a full grid"),
-        ("torque", TORQUE.replace("\n600,", "\n-600,"), "speeds are above zero"),
-        ("torque", TORQUE.replace(",1,", ",0.9,"), "pedals from 0 to 1"),
-        ("torque", TORQUE.replace(",0,-", ",0,"), "below zero at pedal 0"),
-        ("torque", TORQUE.replace("600,0.2,", "600,0.2,9"), "does not fall with the pedal"),
-        ("fuel", FUEL.replace(",140,", ",139,"), "torques up to that of full load"),
-        ("fuel", FUEL.replace(",0,", ",1,"), "torques from 0 on"),
-        ("fuel", FUEL.replace("g/s", "mg/s"), "an efficiency below 1"),
-    ],
-)
-def test_mistakes_in_tables_are_named(tmp_path, key, text, message):
-    (tmp_path / "mine.csv").write_text(text)
-    unit = load_unit("engine").text.replace(f"gasoline_80kw_{key}", "mine.csv")
-    with pytest.raises(InputError, match=message):
-        load_unit(parse_unit_file(unit, "mine.toml", tmp_path)).build()
-
-
 def test_a_missing_table_and_a_fuel_too_weak_are_named(tmp_path, model):
     unit = load_unit("engine").text.replace("gasoline_80kw_fuel", "diesel")
     with pytest.raises(InputError, match=r"fuel = 'diesel': .*shipped tables: .*gasoline_80kw_fuel"):

@@ -24,6 +24,7 @@ from fmpy import read_model_description, simulate_fmu
 from fmpy.validation import validate_fmu
 from held_inputs import simulate_held
 from lxml import etree
+from rows import text_of
 
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import parse_unit_file
@@ -48,23 +49,7 @@ MARKS = "<!-- measured -->", "<!-- end of what is measured -->"
 
 # The unit at the other end of the KERS's shaft. Its equal gears turn against each other, so the torque that the KERS
 # takes from the shaft of b acts with its own sign on a: no importer has to change a sign, which some cannot.
-LOAD = """
-name = "reversed_load"
-kind = "gear_system"
-
-[gears]
-a = { inertia = 40.0, friction = 0.02, axis = { through = [0, 0], direction = [1, 0] } }
-b = { inertia = 0.05, friction = 0.01, axis = { through = [0, 0.2], direction = [1, 0] } }
-
-[contacts]
-ab = { between = ["a", "b"], point = [0, 0.1], stiffness = "50 MN/m", damping = 2e3 }
-
-[rigid]
-independent = ["a"]
-
-[ports]
-load = "a"
-"""
+LOAD = text_of("units/load.toml")
 
 pytestmark = [
     pytest.mark.interop,

@@ -28,6 +28,7 @@ from fmpy.validation import validate_fmu
 from marks import slow
 from matplotlib.image import imread
 from native_host import DISCARD, ERROR, UNITS, H, Hosted, inputs, reference, run
+from rows import mistakes
 
 import rtcvt.fmu.native.export
 from rtcvt.errors import InputError
@@ -153,14 +154,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path, place):
         export_native(load_unit("toroidal_kers"), "rigid", tmp_path / place)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"platforms": ["plan9"]}, "platform = 'plan9': one of linux64, win64"),
-        ({"parameters": {"gear.a.J": -1.0}}, "gear.a.J = -1.0: a number from 0"),
-        ({"parameters": {"gear.z.J": 1.0}}, "gear.z.J: not one of its parameters"),
-    ],
-)
+@mistakes
 def test_bad_options_are_refused_before_anything_is_written(tmp_path, options, message):
     with pytest.raises(InputError, match=re.escape(message)):
         export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", **options)
@@ -424,18 +418,7 @@ def test_a_step_with_a_bad_input_is_refused_and_leaves_no_trace(host, kers, mode
     assert run(unit, models["kers"], 10, 20) == kers(20)[10:]
 
 
-@pytest.mark.parametrize(
-    ("t", "h", "message"),
-    [
-        (0.5, H, "currentCommunicationPoint = 0.5: 0 s, where"),
-        (math.nan, H, "currentCommunicationPoint"),
-        (0.0, 0.0, "communicationStepSize = 0: a finite time above 0 s"),
-        (0.0, -H, "communicationStepSize"),
-        (0.0, math.nan, "communicationStepSize"),
-        (0.0, math.inf, "communicationStepSize"),
-        (0.0, 2.0, "the experiment ends at 1 s"),
-    ],
-)
+@mistakes
 def test_a_step_in_the_wrong_place_is_refused(native_host, models, t, h, message):
     unit = native_host("kers")
     unit.fmi.setupExperiment(startTime=0.0, stopTime=1.0)
@@ -451,17 +434,7 @@ def test_the_start_time_is_the_hosts(host):
     assert unit.fmi.getRealStatus(LAST_TIME) == pytest.approx(5.0 + H)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("gear.a.J", -1.0, "gear.a.J = -1 kg.m2: a number from 0 to inf kg.m2"),
-        ("gear.a.J", math.nan, "gear.a.J = nan kg.m2"),
-        ("control.theta_start", 2.0, "from -0.9 to 0.9 rad"),
-        ("shaft.w_start", math.inf, "shaft.w_start = inf rad/s"),
-        ("shaft.tau", 1.0, "shaft.tau is computed"),
-        ("state.gear.d.w", 1.0, "state.gear.d.w is computed"),
-    ],
-)
+@mistakes
 def test_a_bad_value_is_refused_with_name_value_and_what_is_allowed(native_host, models, name, value, message):
     unit = native_host("kers")
     tau = unit.reference("control.tau_des")

@@ -8,6 +8,7 @@ import fmpy
 import pytest
 from archives import changed
 from marks import slow
+from rows import mistakes
 
 import rtcvt.fmu.export
 from rtcvt.errors import InputError
@@ -61,14 +62,7 @@ def test_a_place_that_cannot_be_written_is_refused(unit, tmp_path, place):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"gear.a.J": -1.0}, "gear.a.J = -1.0: a number from 0"),
-        ({"gear.z.J": 1.0}, "gear.z.J: not one of its parameters; did you mean gear"),
-        ({"shaft.w": 1.0}, "shaft.w: not one of its parameters"),
-    ],
-)
+@mistakes
 def test_a_bad_parameter_is_refused(unit, tmp_path, parameters, message):
     with pytest.raises(InputError, match=message):
         export_python(unit, "rigid", tmp_path / "unit.fmu", parameters=parameters)

@@ -1,10 +1,9 @@
 """A unit in Python says plainly what it refuses. What it does as native units do is in test_native.py."""
 
-import math
-
 import pytest
 from fmpy.fmi1 import FMICallException
 from native_host import H, inputs, reference
+from rows import mistakes
 
 FATAL = 4
 
@@ -14,16 +13,7 @@ def host(native_host):
     return lambda key="kers": native_host(key, "python")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "allowed"),
-    [
-        ("gear.a.J", -1.0, "from 0 to inf kg.m2"),
-        ("gear.a.J", math.nan, "from 0 to inf kg.m2"),
-        ("control.theta_start", 2.0, "from -0.9 to 0.9 rad"),
-        ("shaft.w_start", math.inf, "rad/s"),
-        ("shaft.tau", 1.0, "parameter or a real input"),
-    ],
-)
+@mistakes
 def test_a_bad_parameter_is_refused_with_name_value_and_what_is_allowed(host, capfd, name, value, allowed):
     unit = host()
     with pytest.raises(FMICallException) as refused:

@@ -7,12 +7,14 @@ import math
 import subprocess
 import types
 from enum import IntEnum
+from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 import tools
 from marks import slow
+from rows import mistakes
 
 from rtcvt.files.unitfile import shipped_units
 from rtcvt.fmu.translate import TranslationError, lower, print_c, translate
@@ -235,59 +237,6 @@ def test_own_elementary_functions_and_linear_algebra(tmp_path):
 
 # --- what is refused --------------------------------------------------------------------------------------------------
 
-REJECTED = {
-    "floor division": ("o[0] = n // 2", "//"),
-    "modulo": ("o[0] = n % 2", "%"),
-    "power": ("o[0] = a ** 2", "**"),
-    "minimum": ("o[0] = min(a, 1.0)", "'min' is not a kernel"),
-    "maximum": ("o[0] = max(a, 1.0)", "'max' is not a kernel"),
-    "library function": ("o[0] = math.sin(a)", "'math.sin' is not in the subset"),
-    "array function": ("o[0] = np.sum(o)", "'np.sum' is not in the subset"),
-    "chained comparison": ("o[0] = 1.0 if 0.0 < a < 1.0 else 0.0", "one of < <= >"),
-    "number as condition": ("o[0] = 1.0 if n else 0.0", "not a condition"),
-    "or of numbers": ("o[0] = a or 1.0", "not a condition"),
-    "slice assignment": ("o[0:2] = o[2:4]", "assignment to a slice"),
-    "view with a step": ("b = o[0:n:2]", "no step"),
-    "negative index": ("o[-1] = 0.0", "counted from the start"),
-    "float index": ("o[a] = 0.0", "write int(...)"),
-    "array as a number": ("o[0] = o + 1.0", "not a number"),
-    "two types": ("b = 0\n    b = a", "'b' is float64 here and int64 before"),
-    "integer becomes a float": ("b = 0\n    b += a", "would become float64"),
-    "integer divided": ("b = 4\n    b /= 2", "would become float64"),
-    "mixed choice": ("o[0] = 1 if a > 0.0 else 2.0", "is int64 or float64"),
-    "while": ("while a > 0.0:\n        a -= 1.0", "while"),
-    "raise": ("raise ValueError", "raise"),
-    "list": ("b = [1.0]", "[1.0]"),
-    "attribute": ("o[0] = o.shape[0]", "o.shape"),
-    "tuple": ("b, c = a, a", "a tuple"),
-    "float range": ("for i in range(a):\n        o[i] = 0.0", "bounds of a loop"),
-    "loop over an array": ("for b in o:\n        a = b", "for NAME in range"),
-    "variable step": ("for i in range(0, n, n):\n        o[i] = 0.0", "step of a loop is a literal"),
-    "loop's variable assigned": ("for i in range(n):\n        i = 2", "variable of a loop"),
-    "loop's variable after it": ("for i in range(n):\n        o[i] = 0.0\n    o[0] = i", "used after it"),
-    "loop in a loop of the same name": (
-        "for i in range(n):\n        for i in range(n):\n            o[i] = 0.0",
-        "in use",
-    ),
-    "variable and loop of one name": (
-        "i = 1\n    for i in range(n):\n        o[i] = 0.0\n    i = 2",
-        "a loop and another",
-    ),
-    "no value yet": ("o[0] = b\n    b = 1.0", "before it has a value"),
-    "unknown name": ("o[0] = nowhere", "'nowhere' is not a number"),
-    "plain function": ("o[0] = plain(a)", "'plain' is not a kernel"),
-    "recursion": ("f(a, n, o)", "calls itself"),
-    "keyword": ("g(x=a)", "by place only"),
-    "two signatures": ("g(a)\n    g(n)", "x is int64, not float64 as in the call of g at"),
-    "half a result": ("if a > 0.0:\n        return 1", "may end without a result"),
-    "two kinds of result": ("if a > 0.0:\n        return 1\n    return 1.0", "a result of type float64"),
-    "nothing as a value": ("b = h(a)", "no result"),
-    "statement without effect": ("abs(a)", "without effect"),
-    "text": ("b = 'text'", "not a number"),
-    "another alphabet": ("ω = a", "ASCII"),
-    "two targets": ("b = c = a", "one target"),
-    "method": ("o.fill(0.0)", "not in the subset"),
-}
 HEAD = """import math
 import numba
 import numpy as np
@@ -305,9 +254,8 @@ def f(a, n, o):
     """
 
 
-@pytest.mark.parametrize("case", REJECTED)
-def test_what_is_outside_the_subset_is_refused_with_file_and_line(tmp_path, case):
-    text, message = REJECTED[case]
+@mistakes
+def test_what_is_outside_the_subset_is_refused_with_file_and_line(tmp_path, about, text, message):
     file = tmp_path / "outside.py"
     file.write_text(HEAD + text + "\n", encoding="utf-8")
     spec = importlib.util.spec_from_file_location("outside", file)
@@ -319,7 +267,7 @@ def test_what_is_outside_the_subset_is_refused_with_file_and_line(tmp_path, case
     name, _, line = where.rpartition(":")
     assert name == str(file)
     first, last = HEAD.count("\n") + 1, HEAD.count("\n") + 1 + text.count("\n")
-    own_line = case in ("half a result", "variable and loop of one name")  # of the kernel as a whole
+    own_line = about in ("half a result", "variable and loop of one name")  # of the kernel as a whole
     assert own_line or first <= int(line) <= last
     assert message in said
 
@@ -418,41 +366,7 @@ def test_every_unit_gives_the_same_bits_in_c(library, name, fidelity):
 
 # --- rows of numbers --------------------------------------------------------------------------------------------------
 
-ROWS = """
-#include "kernels.c"
-#include <stdio.h>
-#include <string.h>
-
-int main(void)
-{
-    static double w[41 * 37], a[41], out[4][37];
-    unsigned long long seed = 1;
-    int differ = 0, wide = 0;
-    for (int round = 0; round < 200; round++) {
-        for (int i = 0; i < 41 * 37 + 41; i++) {
-            seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-            (i < 41 ? a : w)[i < 41 ? i : i - 41] = ((double)(seed >> 11) * 0x1p-53 - 0.5) * (i % 7 ? 1.0 : 1e9);
-        }
-        int n = round % 42, m = round % 38;
-        memset(out, 0, sizeof out);
-        rt_add_rows_any(n, m, a, w, out[0]);
-        rt_add_rows(n, m, a, w, out[1]);
-        memcpy(out[2], out[0], sizeof out[0]);
-        memcpy(out[3], out[0], sizeof out[0]);
-#ifndef ONE_FOR_ALL
-        memset(out[2], 0, 2 * sizeof out[0]);
-        rt_add_rows_narrow(n, m, a, w, out[2]);
-        wide = wide_vectors();
-        (wide ? rt_add_rows_wide : rt_add_rows_narrow)(n, m, a, w, out[3]);
-#endif
-        for (int k = 1; k < 4; k++) {
-            differ += memcmp(out[0], out[k], sizeof out[0]) != 0;
-        }
-    }
-    printf("%d %d", differ, wide);
-    return 0;
-}
-"""
+ROWS = Path(__file__).with_name("rows.c").read_text(encoding="utf-8")
 
 
 @compiles

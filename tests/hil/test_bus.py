@@ -15,6 +15,7 @@ import pytest
 from can.interfaces.udp_multicast.utils import pack_message
 from controller_on_a_bus import compare, demonstrate
 from marks import slow
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.files.quantity import known_unit
@@ -249,23 +250,7 @@ def test_a_database_of_others_is_used_as_it_is(pair):
     assert ecu.counts["wrong counter"] == 1
 
 
-F_11 = "SIG_VALTYPE_ 2566844672 temperature : 1;\nBO_ 513"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [("CRC : 7|8@0+", "CRC : 43|8@0+", r"drive\.CRC"), ("CRC : 7|8@0+", "CRC : 3|4@0+", r"drive\.CRC"),
-     ("Alive : 8|4@1+", "Alive : 8|8@1+", r"drive\.Alive"), ("drive: 8 A", "drive: 65 A", "drive = '65 bytes'"),
-     ("temperature : 32", "temperature m1 : 32", r"drive\.Alive: .*no multiplexer"),
-     ("drive: 8 A", "drive: 9 A", "drive = '9 bytes'.*transport protocol"),
-     ("BO_ 513", F_11, r"drive\.temperature = '8 bits': a float of 16, 32, 64 bits"),
-     ("temperature : 32|8", "temperature : -1|1", r"drive\.temperature = 'bit -1'"),
-     ("temperature : 32|8", "temperature : 60|8", "drive: .*temperature does not fit"),
-     ("temperature : 32|8", "temperature : 16|8", "drive: .*temperature.* overlapping"),
-     ("Alive : 8|4@1+", "Echo : 8|2@1+", r"drive\.Echo = '8\|2': a counter from 0 to 15"),
-     ("temperature : 32|8@1+", 's M : 32|2@1+ (1,0) [0|0] "" B\n SG_ temperature m4 : 40|8@1+',
-      r"drive\.temperature = 'm4': a value of s: 0 to 3")],
-)  # fmt: skip
+@mistakes
 def test_messages_that_cannot_be_guarded_are_refused(old, new, key):
     text = GIVEN.replace(old, new).replace("Alive :", "Alive M :" if "m1" in new else "Alive :")
     if "9 A" in new:
@@ -583,11 +568,7 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr("rtcvt.hil.bus.socket.socket", lambda *_: type("Socket", (), {"close": lambda _: None})())
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [("can7", "a CAN interface of this machine: can0, can1"), ("eth0", "a CAN interface of this machine: can0, can1"),
-     ("can1", "an interface that is up: ip link set can1 up")],
-)  # fmt: skip
+@mistakes
 def test_an_interface_that_is_not_there_or_down_is_said(machine, name, message):
     with pytest.raises(InputError, match=f"--can = 'socketcan:{name}': {message}"):
         open_bus(f"socketcan:{name}")
@@ -602,12 +583,7 @@ def test_a_system_without_socketcan_says_so(monkeypatch):
         open_bus("socketcan:can0")
 
 
-@pytest.mark.parametrize(
-    ("channel", "message"),
-    [("", "--can"), ("serial:x", "--can"), ("socketcan:", "--can"), ("socketcan:nowhere7", "--can"),
-     ("udp_multicast:10.0.0.1", "GROUP"),
-     ("udp_multicast:239.74.163.2@nowhere7", "an interface of this machine: .*lo")],
-)  # fmt: skip
+@mistakes
 def test_channels_that_cannot_be_opened_are_refused(channel, message):
     with pytest.raises(InputError, match=message):
         open_bus(channel)

@@ -15,6 +15,7 @@ import faults
 import numpy as np
 import pytest
 from marks import slow
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.hil.can_attachment import can_attachment
@@ -343,15 +344,7 @@ def test_faults_come_from_the_scenario_file_and_are_reported(kers, tmp_path):
     assert report.figures["steps"] == 450
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ('kind = "stuck"\nstart = 0\nduration = 1', "a signal is needed"),
-        ('kind = "noise"\nsignal = "x"\nstart = 0\nduration = 1', "a value is needed"),
-        ('kind = "melt"\nstart = 0\nduration = 1', "kind"),
-        ('kind = "nan"\nsignal = "x"\nstart = -1\nduration = 1', "start"),
-    ],
-)
+@mistakes
 def test_faults_that_are_not_valid_are_refused(tmp_path, lines, message):
     file = tmp_path / "s.toml"
     file.write_text(f'duration = "1 s"\n[fault.a]\n{lines}\n')

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, open_bus
@@ -63,15 +64,7 @@ def test_the_rig_gives_the_bits_of_the_model(model, kers, scenario, tmp_path):
     assert report.figures["signals"][GAIN]["max"] == expected[GAIN].values.max()
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("gear.a.J", 1.0, "a tunable parameter; this one is fixed"),
-        (GAIN, -1.0, "a number from 0"),
-        (GAIN, "3 m", "3 m"),
-        ("nothing", 1.0, "nothing"),
-    ],
-)
+@mistakes
 def test_what_cannot_be_is_refused_before_the_first_step(model, kers, name, value, message):
     wrong = Scenario(name="t", duration=0.1, tune={name: {"time": [0.05], "value": [value]}})
     with pytest.raises(InputError, match=message):

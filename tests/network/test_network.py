@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from discs import discs, interpreted
+from rows import text_of
 from scipy.linalg import expm
 
 from rtcvt.errors import InputError
@@ -408,48 +409,7 @@ def test_a_driveline_that_pushes_does_not_move_what_brakes_hold(folder):
 
 # --- what cannot be connected -----------------------------------------------------------------------------------------
 
-CAR = """
-connect = [
-    "cycle.cycle.v -> driver.driver.v_des",
-    "vehicle.vehicle.v -> driver.driver.v",
-    "driver.drive.tau -> vehicle.drive.tau",
-    "vehicle.axle - driveline.axle",
-]
-[components]
-cycle = { unit = "wltc" }
-driver = { unit = "driver", parameters = { "driver.tau_kers" = 0.0 } }
-vehicle = { unit = "vehicle", inputs = { "road.slope" = 0.01 } }
-driveline = { unit = "driveline" }
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"vehicle.axle -', '"vehicel.axle -', "did you mean vehicle"),
-        ('"vehicle.axle -', '"driveline.axle -', "flanges that are not the same"),
-        ('"vehicle.axle -', '"vehicle.axel -', "one of the flanges of vehicle: axle; did you mean axle"),
-        ('"vehicle.axle -', '"driver.drive -', "flanges of driver: it has none"),
-        ('"vehicle.axle - driveline.axle"', '"vehicle.axle -> driveline.axle"', "without an arrow"),
-        ('"cycle.cycle.v ->', '"cycle.cycle.v -', "a signal is connected by an arrow"),
-        ('"vehicle.axle - driveline.axle"', '"vehicle.axle"', "flanges, COMPONENT.FLANGE - COMPONENT.FLANGE"),
-        ('    "vehicle.axle - driveline.axle",\n', "", "the flange is free"),
-        ('driveline.axle"', 'driveline.axle", "vehicle.vehicle.v -> driveline.axle.w"', "two variables of the same"),
-        ('driveline.axle"', 'driveline.axle", "vehicle.axle.w -> driveline.axle.w"', "driven once"),
-        ('"cycle.cycle.v -> driver.driver.v_des"', '"cycle.cycle.v -> vehicle.drive.tau"', "two variables of the same"),
-        ('driveline.axle"', 'driveline.axle", "cycle.cycle.v -> driver.driver.v"', "driven once"),
-        ('"road.slope" = 0.01', '"axle.load" = 1.0', "an input that is not connected"),
-        ('"road.slope" = 0.01', '"road.slop" = 0.01', "did you mean road.slope"),
-        ('"driver.tau_kers" = 0.0', '"driver.tau_kers" = "1 m"', "parameters.driver.tau_kers"),
-        ('unit = "wltc"', 'unit = "wltp"', "did you mean wltc"),
-    ],
-)
-def test_what_cannot_be_connected_is_named(folder, old, new, message):
-    assert old in CAR
-    with pytest.raises(InputError) as caught:
-        built(folder, CAR.replace(old, new))
-    assert message in str(caught.value)
-    assert str(caught.value).startswith("system.toml: ")
+CAR = text_of("units/car.toml").partition('kind = "system"\n')[2]
 
 
 def test_a_loop_of_signals_without_memory_is_named(folder):

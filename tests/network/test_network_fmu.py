@@ -7,6 +7,7 @@ from commands import command_line
 from fmpy import simulate_fmu
 from fmpy.validation import validate_fmu
 from marks import slow
+from rows import text_of
 
 import rtcvt
 from rtcvt.fmu.native.export import write_sources
@@ -14,22 +15,7 @@ from rtcvt.kind import load_unit
 
 pytestmark = [pytest.mark.needs("cc"), pytest.mark.interpreted]
 
-TEXT = """
-name = "launch"
-kind = "system"
-connect = ["vehicle.axle - driveline.axle", "driveline.shaft - clutch.b", "vehicle.vehicle.v -> driver.driver.v",
-           "cycle.cycle.v -> driver.driver.v_des", "driver.brake.tau -> vehicle.brake.tau"]
-[components]
-cycle = { unit = "wltc" }
-driver = { unit = "driver" }
-vehicle = { unit = "vehicle" }
-driveline = { unit = "driveline" }
-clutch = { unit = "clutch", inputs = { "a.w" = "1000 rpm" } }
-[[scenario]]
-name = "launch"
-duration = "0.3 s"
-inputs = { "clutch.clutch.u" = { time = [0, 0.2], value = [0, 0.6] } }
-"""
+TEXT = text_of("units/signals.toml")
 
 
 @pytest.mark.parametrize("fmi", [2, slow(3)])

@@ -255,21 +255,6 @@ def test_jacobian(fidelity):
         assert exact == pytest.approx(found, rel=1e-5, abs=1e-5 * np.abs(found).max(axis=1).min() + 1e-4)
 
 
-@pytest.mark.parametrize(
-    ("clutch", "brake", "message"),
-    [
-        ('K = { between = ["s", "x"], capacity = 1.0 }', "", "clutches.K.between = 'x': one of the gears: s, p, r, c"),
-        ('K = ["s", "s"]', "", "clutches.K.between .*two gears on parallel axes"),
-        ('K = ["s", "r"]', 'K = "r"', "brakes.K: a name that is not also a clutch"),
-        ("", 'B = { gear = "r", one_way = "forward" }', "brakes.B: .*one_way only with a capacity"),
-        ('K = { between = ["s", "r"], capacity = "-1 N.m" }', "", "clutches.K.capacity"),
-    ],
-)
-def test_wrong_elements_are_refused(clutch, brake, message):
-    with pytest.raises(InputError, match=message):
-        planetary(clutch, brake)
-
-
 @pytest.mark.parametrize(("fidelity", "sign"), list(product(("rigid", "full"), (1.0, -1.0))))
 def test_losses_of_meshes_are_those_of_the_shift_table(fidelity, sign):
     """Ring held, a heavy carrier driven and coasting: its torque, and the heat in the balance."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from differences import jacobian_by_differences
 from marks import slow
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import parse_table, parse_unit_file
@@ -255,15 +256,7 @@ def test_a_prescribed_shaft_with_a_spring_is_the_same_unit(fidelity):
     assert plain.variables == chosen.variables
 
 
-@pytest.mark.parametrize(
-    ("name", "choice", "message"),
-    [
-        ("differential", {"axle": "speed"}, r"--flange: axle = 'speed': one of the flanges: pinion, left, right"),
-        ("differential", {"a": "speed"}, r"--flange: a = 'speed': one of the flanges: pinion, left, right"),
-        ("differential", {"left": "force"}, r"--flange: left = 'force': what goes into this flange: speed or torque"),
-        ("toroidal_kers", {"shaft": "torque"}, r"--flange: shaft = 'torque': what goes into this flange: speed \(the"),
-    ],
-)
+@mistakes
 def test_wrong_choices(name, choice, message):
     with pytest.raises(InputError, match=message):
         with_flanges(load_unit(name), choice, "--flange")

@@ -5,6 +5,7 @@ Closed forms: Willis, ``(w_planet - w_c) z_planet = -(w_sun - w_c) z_sun``.
 
 import numpy as np
 import pytest
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import parse_unit_file
@@ -89,16 +90,7 @@ def test_simpson_against_willis():
         assert w[ring] == pytest.approx(w[carrier] - relative * s / r, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("teeth", "message"),
-    [
-        (
-            (28, 35, 18, 24, 71),
-            "gears.q: one distance from the axis of .c.: contact .q_s2. .* 59 mm, .q_r. for 47",
-        ),
-        ((28, 60, 4, 5, 71), r"contacts.p_q.between = .* their axes are 9 mm apart .*but 32 and 65 mm"),
-    ],
-)
+@mistakes
 def test_radii_that_contradict_each_other_are_refused(teeth, message):
     with pytest.raises(InputError, match=message):
         ravigneaux(*teeth)

@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 import pytest
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.files.unitfile import parse_unit_file
@@ -260,17 +261,7 @@ def test_efficiency_of_a_set_in_both_directions(eta):
     assert row.coast == pytest.approx(4 / (1 + 3 / eta**2), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('3 = ["A", "B"]', '3 = ["A"]', "shift.gears.3 .*more elements: the output's speed stays free"),
-        ('3 = ["A", "B"]', '3 = ["A", "C", "D"]', "shift.gears.3 .*let the input turn"),
-        ('3 = ["A", "B"]', '3 = ["A", "X"]', "shift.gears.3 = 'X': one of the elements: A, B, C, D"),
-        ('C = "s"', 'C = "t"', "brakes.C.gear = 't': one of the gears"),
-        ('B = ["in", "s"]', 'B = ["s", "s"]', "clutches.B.between .*two gears on parallel axes"),
-        ('output = "output"', 'output = "input"', "shift.output = 'input': a port on another gear"),
-    ],
-)
+@mistakes
 def test_wrong_tables_are_refused(old, new, message):
     text = simpson().text
     assert old in text

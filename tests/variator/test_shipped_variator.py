@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from commands import command_line
 from hostile_inputs import harsh_inputs
+from rows import text_of
 
 import rtcvt
 from rtcvt.kernel import OK, SATURATED
@@ -18,24 +19,7 @@ from rtcvt.variator.unit import with_flange_inputs
 
 UNIT = load_unit("pushbelt_cvt")
 SCENARIOS = [s.name for s in UNIT.scenario]
-SYSTEM = """
-name = "car"
-kind = "system"
-connect = ["car.axle - gear.axle", "gear.shaft - cvt.secondary"]
-
-[components]
-car = { unit = "vehicle" }
-gear = { unit = "driveline" }
-
-[components.cvt]
-unit = "pushbelt_cvt"
-parameters = { "clamp.control" = 2, "primary.w_start" = 0, "ratio.start" = 2.2, "primary.J" = 0.15 }
-inputs = { "primary.tau" = 80, "clamp.secondary.F" = "20 kN", "ratio.des" = 2.0 }
-
-[[scenario]]
-name = "pull away"
-duration = "5 s"
-"""
+SYSTEM = text_of("units/variator_system.toml")
 
 
 @pytest.fixture(scope="module", params=["hybrid", "rigid"])

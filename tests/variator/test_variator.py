@@ -545,25 +545,6 @@ def test_steps_do_not_allocate(fidelity):
 # --- unit files -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("min = 0.42", "min = 2.5", "ratio.min = 2.5: below ratio.max"),
-        ("primary.J = 1.26e-2", 'primary.J = "1 kg"', "parameters.primary.J = '1 kg'"),
-        ("primary.J = 1.26e-2", "primary.J = -1.0", "at least 1e-09"),
-        ("primary.J = 1.26e-2", "primary.I = 1.0", "parameters.primary.I: .*did you mean primary.J"),
-        ("clamp.control = 0", "clamp.control = 1.5", r"one of forces \(0\), pressures \(1\), ratio \(2\)"),
-        ('reduced = "none"', 'reduced = ""', "reduced"),
-        ("[ratio]", "[flanges]\nprimary = 'force'\n[ratio]", "flanges.primary"),
-    ],
-)
-def test_mistakes_in_a_file_are_named(old, new, message):
-    text = unit().text
-    assert old in text
-    with pytest.raises(InputError, match=rf"(?s)variator\.toml: .*{message}"):
-        read_variator(parse_unit_file(text.replace(old, new), "variator.toml"))
-
-
 def test_what_cannot_be_built_is_named():
     with pytest.raises(InputError, match=r"reduced = 'none': a file, or a shipped model: pushbelt_24mm$"):
         build_variator(unit(), "hybrid")

@@ -297,21 +297,6 @@ def test_wild_inputs_leave_a_finite_state(fidelity):
         assert np.all(np.isfinite(one.y))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("flywheel.J = 0.51", "", r"parameters\.flywheel\.J: this key is required"),
-        ("flywheel.J = 0.51", "flywheel.J = 0", r"parameters\.flywheel\.J = 0: at least"),
-        ('clamp.F_low = "6 kN"', 'clamp.F_low = "6 kN"\nclamp.control = 1', r"parameters\.clamp\.control"),
-        ('controller = "kers"', 'controller = "pid"', r"controller = 'pid'"),
-    ],
-)
-def test_mistakes_in_a_file_are_named(old, new, message):
-    assert old in TEXT
-    with pytest.raises(InputError, match=message):
-        build_kers(read_variator(parse_unit_file(TEXT.replace(old, new), "kers.toml")), "rigid", reduced=LAWS)
-
-
 def test_the_flanges_are_no_choice():
     with pytest.raises(InputError, match="primary"):
         with_flange_inputs(UNIT, {"primary": "torque"})

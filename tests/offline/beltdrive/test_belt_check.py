@@ -6,6 +6,7 @@ import tomllib
 import numpy as np
 import pytest
 from commands import command_line
+from rows import mistakes, text_of
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.reading import read_belt_unit
@@ -20,40 +21,7 @@ from rtcvt.offline.beltdrive.results import Case, Result
 from rtcvt.offline.beltdrive.runs import estimated
 from rtcvt.offline.beltdrive.verification import capstan_curve, compare, load_cases, passage_mean, verify
 
-SMALL = """
-name = "small"
-kind = "belt"
-[belt]
-EA = "1e4 N"
-EI = "0.0208 N.m2"
-mass = "1.036 kg/m"
-damping = "0.5 N.s"
-pretension = "200 N"
-[pulleys.driving]
-center = ["0 m", "0 m"]
-radius = "81.25 mm"
-inertia = "0.02 kg.m2"
-[pulleys.driven]
-center = ["300 mm", "0 m"]
-radius = "81.25 mm"
-inertia = "0.02 kg.m2"
-friction = "0.1 N.m.s/rad"
-[hybrid]
-mu = 1.0
-[elements]
-c_1 = 0.0
-c_2 = "5e6 N/m"
-b = "300 N.s/m"
-p_max = "1 mm"
-mu = 1.0
-dv = "0.01 m/s"
-elements = 32
-tolerance = 1e-4
-[[scenario]]
-name = "start"
-duration = "0.1 s"
-inputs = { "driving.tau" = { time = [0.0, 0.03], value = ["0 N.m", "8 N.m"] } }
-"""
+SMALL = text_of("units/small_belt.toml")
 
 
 def small(**scenario):
@@ -262,24 +230,7 @@ def test_a_full_model_that_fails_ends_the_check(rtcvt, tmp_path, monkeypatch):
     assert not (tmp_path / "r.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["simulate", "small.toml", "-m", "full", "--step", "1 us"],
-            "elements.step = 1e-06: not with the model of table",
-        ),
-        (["simulate", "small.toml", "-m", "full", "--elements", "4"], "small.toml: elements: elements = 4: should be"),
-        (["simulate", "small.toml", "-m", "full", "--elements", "8"], "elements.elements = 8: at least 9, for two on"),
-        (["simulate", "small.toml", "-m", "full", "--set", "belt.EA=1"], "--set = ['belt.EA=1']: not with small.toml"),
-        (["simulate", "small.toml", "-m", "full", "--law", "coupled"], "--law = 'coupled': not with small.toml"),
-        (["simulate", "small.toml", "--resume"], "--resume = True: not with small.toml"),
-        (["simulate", "small.toml", "-m", "full", "-s", "x"], "scenario = 'x': this unit's scenarios are: start"),
-        (["check", "small.toml", "--set", "a=1"], "--set = ['a=1']: not with small.toml"),
-        (["check", "small.toml", "--step", "1 us"], "elements.step = 1e-06: not with the model of table"),
-        (["check", "planetary", "--elements", "9"], "--elements = 9: not with planetary"),
-    ],
-)
+@mistakes
 def test_refusals_on_the_command_line(rtcvt, tmp_path, words, message):
     code, _, error = rtcvt(*words)
     assert code == 2
@@ -287,16 +238,7 @@ def test_refusals_on_the_command_line(rtcvt, tmp_path, words, message):
     assert [f.name for f in tmp_path.iterdir()] == ["small.toml"]
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("center", "100 mm", "pulleys = ['driving', 'driven']: a belt that fits: pulleys driving and driven overlap"),
-        ("c_2", "-1 N/m", "elements.c_2 = '-1 N/m': a stiffness in N/m, at least 0"),
-        ("EA", "-1e4 N", "belt.EA = '-1e4 N': a force in N, above 0"),
-        ("mu", None, "elements.mu: "),
-        ("length", "1.3 m", "belt.length = 1.3: a belt that is taut and stretched by less than a fifth"),
-    ],
-)
+@mistakes
 def test_bad_units(rtcvt, tmp_path, key, value, message):
     text = SMALL
     if key == "center":

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from recorded_checks import of_gears, recorded, worse
+from rows import mistakes
 from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
@@ -98,12 +99,7 @@ def test_units_without_scenarios_cannot_be_checked():
         check_unit(load_unit("differential"), scenarios=())
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"inputs": {"left.tau": "20*x"}}, "'late': inputs.left.tau = .*name 'x' is not known"),
-    ({"inputs": {"left.tau": "20 m"}}, "'late': inputs.left.tau = .*a torque"),
-    ({"inputs": {"none.tau": 1.0}}, "none.tau"),
-    ({"parameters": {"gear.a.J": "1 m"}}, "'late': gear.a.J"),
-])  # fmt: skip
+@mistakes
 def test_all_scenarios_are_read_before_the_first_runs(change, message):
     unit = load_unit("differential")
     late = Scenario.model_validate({"name": "late", "duration": 1.0, **change})

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from rows import mistakes
 
 from rtcvt.offline.sheave.elasticity import body
 from rtcvt.offline.sheave.influence import influence, separable
@@ -88,17 +89,7 @@ def test_the_separable_form_finds_its_own_and_tells_what_it_leaves(loose):
     assert 0.01 < separable(RADII, loose.at_radius, 4).left < 0.1
 
 
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        ({"disc": [["26 mm", "30 mm"], ["76.5 mm", "10 mm"]]}, "outer radius of the last ring"),
-        ({"rings": [{"r": ["25 mm", "17 mm"], "z": ["4 mm", "62 mm"]}]}, "from the smaller to the larger"),
-        ({"reaction": {"on": "back", "span": ["20 mm", "70 mm"]}}, "span within the disc"),
-        ({"supports": [{"on": "bore", "z": ["4 mm", "90 mm"], "lateral": 1e9}]}, "z within the first ring"),
-        ({"ribs": {"r": ["25 mm", "60 mm"], "height": "5 mm", "share": 0.2}}, "off the hub"),
-        ({"nu": 0.5}, "nu"),
-    ],
-)
+@mistakes
 def test_a_profile_that_does_not_fit_says_so(change, word):
     with pytest.raises(ValidationError, match=word):
         Profile.model_validate(LOOSE | change)

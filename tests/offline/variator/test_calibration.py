@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from marks import slow
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.unit.parameters import (
@@ -239,18 +240,7 @@ def test_thickness_and_guide_against_finite_elements():
         np.testing.assert_allclose(C, exact.mean[: len(C)], rtol=0.02)
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"members": 3}, "more than there are parameters"),
-        ({"parameter": [{"name": "colour", "median": 1.0, "spread": 0.1}]}, "name: one of thickness"),
-        ({"heldout": [{"about": "x", "quantity": "torque", "runs": ["X"], "value": 1.0}]}, "no run 'X'"),
-        (
-            {"observable": [{"about": "x", "quantity": "torque", "runs": ["OD"], "sign": "positive"}]},
-            "signs are held out",
-        ),
-    ],
-)
+@mistakes
 def test_plans_that_cannot_be_are_refused(changes, said):
     with pytest.raises(ValueError, match=said):
         plan_of(**changes)

@@ -218,7 +218,7 @@ def nodes(y: Coordinate, n: int) -> Array:
 
 
 def _speed_loss(g: Array) -> Array:
-    return regression.SMALL * np.sinh(g)
+    return regression.SMALL_SPEED_LOSS * np.sinh(g)
 
 
 _LINKS: dict[str, Callable[[Array], Array]] = {"k": np.exp, "e": _speed_loss, "c": np.exp, "lambda": np.exp}

@@ -17,7 +17,7 @@ from rtcvt.offline.pushbelt.run.windows import SUMMARY
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws, _held
 from rtcvt.offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, read_heldout, write_heldout
 from rtcvt.variator.reduced_model import Coordinate, Peak, ReducedField, ReducedModel, write_reduced
-from rtcvt.variator.regression import SMALL
+from rtcvt.variator.regression import SMALL_SPEED_LOSS
 from rtcvt.variator.unit import read_variator
 
 ZETA, K, SLIP, C, LAMBDA = 1.3, 1e-2, 0.0026, 0.004, 0.001
@@ -32,7 +32,7 @@ CONSTANTS = {
 @pytest.fixture(scope="module")
 def reduced():
     one = np.ones(1)
-    laws = np.array([np.log(K), np.arcsinh(SLIP / SMALL), np.log(C), np.log(LAMBDA)])
+    laws = np.array([np.log(K), np.arcsinh(SLIP / SMALL_SPEED_LOSS), np.log(C), np.log(LAMBDA)])
     coordinates = tuple(
         Coordinate(n, m, 1.0, low, high)
         for n, m, low, high in (

@@ -46,7 +46,7 @@ from rtcvt.offline.variator.plan import load_plan, runs_of
 from rtcvt.offline.variator.process import fit
 from rtcvt.offline.variator.spread import spread
 from rtcvt.variator.build import build_variator, reduced_path
-from rtcvt.variator.kernels import MACRO
+from rtcvt.variator.kernels import MACRO_SLIP_LOSS
 from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.reduced.model import ReducedModel
 from rtcvt.variator.unit import with_flange_inputs
@@ -161,10 +161,10 @@ def slides() -> None:
         data, steady = data[known], steady[known]
         z = data[:, :5] / [1.0, 1.0, 1.0, laws.constants["F_ref"], 1.0]
         z[steady, 4] = 1.0
-        found, xi, full = laws.evaluate(z), data[:, 1], np.abs(data[:, 6]) > MACRO
+        found, xi, full = laws.evaluate(z), data[:, 1], np.abs(data[:, 6]) > MACRO_SLIP_LOSS
         at_capacity = np.maximum(np.abs(xi), np.abs(xi) / data[:, 5]) > laws.constants["xi_max"]
         loss = np.abs(found["e"] + found["c"] * xi)
-        said = at_capacity | (loss > MACRO)
+        said = at_capacity | (loss > MACRO_SLIP_LOSS)
         for label, of in (("settled", steady), ("others", ~steady)):
             print(
                 f"{name}, {label}: {np.sum(full & said & of)} of {np.sum(full & of)} that slide are found, "
@@ -172,7 +172,7 @@ def slides() -> None:
                 f"{np.sum(~full & of)} others are said to"
             )
             slip = np.abs(data[:, 6])
-            for least, most in ((MACRO, USED), (USED, 1.0)):
+            for least, most in ((MACRO_SLIP_LOSS, USED), (USED, 1.0)):
                 has = of & (slip > least) & (slip <= most)
                 if has.any():
                     medians = [f"{np.median(v[has]):.1%}" for v in (slip, loss, np.abs(loss - slip))]
@@ -260,7 +260,7 @@ def repeats(folder: str, table: str | None = None) -> None:
         worst = ", ".join(run for run, _ in f.worst.values())
         both = ", ".join(f.show(f.value[m]) for m in _PLACES)
         print(f"{f.name}, {f.statistic}: {both}; {'' if f.limit is None else f.show(f.limit)}; {worst}")
-    states = [s for s in found.settled if abs(s.values["full"]["slip"]) <= MACRO]
+    states = [s for s in found.settled if abs(s.values["full"]["slip"]) <= MACRO_SLIP_LOSS]
     for key, unit_of in (("thrust_ratio", "relative"), ("slip", "points"), ("efficiency", "points")):
         print(f"{key}, {unit_of}, states by size of the larger difference:")
         rows = []
@@ -312,7 +312,7 @@ def memory() -> None:
         z[:, 4] = thrust / zeta
         found = laws.evaluate(z)
         missed = np.log(thrust / zeta) - np.log(np.maximum(1.0 + x / (found["k"] * z[:, 3]), 0.2))
-        inside = np.abs(found["e"] + found["c"] * z[:, 1]) < MACRO
+        inside = np.abs(found["e"] + found["c"] * z[:, 1]) < MACRO_SLIP_LOSS
         inside[:turn] = inside[-turn:] = False
         if np.sum(inside) > turn:
             signals = {"ln zeta": np.log(zeta), "xi": z[:, 1], "|xi|": np.abs(z[:, 1]), "ln i": np.log(z[:, 0])}
@@ -363,7 +363,7 @@ def curves(recording: str | None = None) -> None:
         exact = np.log(truth["zeta"]) - model
         data = exact + 0.004 * np.random.default_rng(seed).standard_normal(len(z))
         use = np.arange(len(z) - len(wanted), len(z))
-        use = use[np.abs((truth["e"] + truth["c"] * z[:, 1])[use]) < MACRO]
+        use = use[np.abs((truth["e"] + truth["c"] * z[:, 1])[use]) < MACRO_SLIP_LOSS]
         pool = np.flatnonzero(holds[: len(z) - len(wanted)])
         others = pool[pool >= len(points)]
         for way in ("even", "space") if recording is None else ("even", "space", "use"):
@@ -393,7 +393,7 @@ def campaign(folder: str) -> None:
         rows = list(csv.DictReader(file))
     value = {k.split(" [")[0]: np.array([float(r[k] or "nan") for r in rows]) for k in rows[0] if k.endswith("]")}
     window, ended = np.array([r["window"] for r in rows]), np.array([r["ended"] for r in rows])
-    slides = np.abs(value["slip"]) > MACRO
+    slides = np.abs(value["slip"]) > MACRO_SLIP_LOSS
     branch, steady = np.char.startswith(window, "branch"), window == "steady"
     transient = np.array([r["run"].rstrip("0123456789-") in _TRANSIENTS for r in rows])
     for label, of in (("settled", steady), ("branches", branch & ~transient), ("transients", branch & transient)):

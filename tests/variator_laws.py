@@ -16,7 +16,7 @@ from rtcvt.variator.reduced.coordinates import Coordinate, grid_of
 from rtcvt.variator.reduced.model import CORRECTIONS, LAWS, UNCERTAIN, Peak, ReducedField, ReducedModel
 from rtcvt.variator.reduced.networks import Networks
 from rtcvt.variator.reduced.splines import sites, splines_through
-from rtcvt.variator.regression import SMALL
+from rtcvt.variator.regression import SMALL_SPEED_LOSS
 from rtcvt.variator.unit import read_variator, with_flange_inputs
 
 TEXT = text_of("units/variator.toml")
@@ -35,7 +35,7 @@ def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, s
     """A reduced model: ln(zeta) linear with these weights, the other laws grow by `slope` with i, xi and y."""
     first = {
         "k": math.log(k * CONSTANTS["F_ref"]),
-        "e": math.asinh(e / SMALL),
+        "e": math.asinh(e / SMALL_SPEED_LOSS),
         "c": math.log(c),
         "lambda": math.log(lam),
     }
@@ -49,7 +49,7 @@ def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, s
         values[..., 2 * n + 1] = part  # of t_5
     xi = grid_of(coordinates, shift, shape)[:, 1].reshape(shape)
     ln_c, asinh_e = (values[..., k : k + 1] + values[..., k + 1 : k + 2] * [-1.0, 1.0] for k in (4, 2))
-    ends = np.arcsinh(np.sinh(asinh_e) + np.exp(ln_c) * xi[..., None] / SMALL)
+    ends = np.arcsinh(np.sinh(asinh_e) + np.exp(ln_c) * xi[..., None] / SMALL_SPEED_LOSS)
     values[..., 2:4] = ends @ [[0.5, -0.5], [0.5, 0.5]]
     thrust = zeta[0] + zeta[1] * t[:, None, None, None] + zeta[2] * t[:, None, None] + np.zeros((4, 4, 4, 4))
     first_peaks = {"peak.flank_normal": 2.0, "peak.push": 0.3}

@@ -35,7 +35,7 @@ from rtcvt.offline.variator.plan import RANGES, Plan, Points, Space, names_of, r
 from rtcvt.offline.variator.process import Process, fit, posterior
 from rtcvt.offline.variator.spread import spread
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.regression import SMALL
+from rtcvt.variator.regression import SMALL_SPEED_LOSS
 
 _log = logging.getLogger("rtcvt")
 
@@ -215,8 +215,8 @@ def expected(
     of_points, _ = places_of(coordinates, points, length, s.belt)
     group, slip = folds(s)[s.run[settled]], s.values["slip"][settled]
     if quantity == "slip":
-        process, crossed = fit(places, np.arcsinh(slip / SMALL), group)
-        errors = SMALL * np.sinh(crossed) - slip
+        process, crossed = fit(places, np.arcsinh(slip / SMALL_SPEED_LOSS), group)
+        errors = SMALL_SPEED_LOSS * np.sinh(crossed) - slip
     else:
         data = np.log(s.values["thrust"][settled]) - model
         process, crossed = fit(places, data, group, certainty(s, settled))

@@ -34,7 +34,7 @@ from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced.coordinates import grid_of, scaled
 from rtcvt.variator.reduced.model import CORRECTIONS, UNCERTAIN, ReducedModel
 from rtcvt.variator.reduced.splines import splines_through
-from rtcvt.variator.regression import SMALL
+from rtcvt.variator.regression import SMALL_SPEED_LOSS
 
 Array = NDArray[np.float64]
 
@@ -142,12 +142,12 @@ def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> t
     )
     x, at = x / x.std(axis=0), at / x.std(axis=0)
     F_O, spatial = t.point[:, 3] * model.constants["F_ref"], t.values
-    slip = np.arcsinh(spatial["speed loss"] / SMALL)
+    slip = np.arcsinh(spatial["speed loss"] / SMALL_SPEED_LOSS)
     laws = model.planar.evaluate(_operating(t))
     creep = laws["c"] * t.point[:, 1]
     data = {
         "thrust_ratio": spatial["thrust ratio"] - np.log(laws["zeta"]),
-        "slip": slip - np.arcsinh((laws["e"] + creep) / SMALL),
+        "slip": slip - np.arcsinh((laws["e"] + creep) / SMALL_SPEED_LOSS),
         "loss": spatial["losses"] - np.log(laws["lambda"] + _carried(model) * creep * t.point[:, 1]),
         "exit_force.primary": t.across["exit_force_I"] / F_O,
         "exit_force.secondary": t.across["exit_force_O"] / F_O,
@@ -163,7 +163,7 @@ def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> t
         if not own and not ttest_1samp(gain, 0.0, alternative="greater").pvalue < BY_CHANCE:
             error, values[name] = y[used], np.zeros(len(at))
         if name == "slip":
-            error = SMALL * (np.sinh(slip[used]) - np.sinh(slip[used] - error))
+            error = SMALL_SPEED_LOSS * (np.sinh(slip[used]) - np.sinh(slip[used] - error))
         missed[name] = rms(error)
     names = (*CORRECTIONS, *(p.name for p in model.peaks))
     return splines_through(np.stack([values[k] for k in names], axis=1).reshape(*SPLINES, len(names))), missed

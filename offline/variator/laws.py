@@ -49,7 +49,7 @@ from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced.coordinates import COORDINATES, Coordinate, counted, grid_of, nodes, scaled
 from rtcvt.variator.reduced.model import LAWS, ReducedModel
 from rtcvt.variator.reduced.splines import splines_through
-from rtcvt.variator.regression import SMALL
+from rtcvt.variator.regression import SMALL_SPEED_LOSS
 
 Array = NDArray[np.float64]
 
@@ -210,8 +210,8 @@ def identify(
         values, crossed = np.exp(d.values[: len(rows)]), (at[name][d.rows] + fits[name][1])[: len(rows)]
         mean = at[name][rows] + found[name].mean(places[rows])
         if name == "e":
-            values = SMALL * np.sinh(d.values[: len(rows)]) - creep
-            crossed, mean = (SMALL * np.sinh(a) - creep for a in (crossed, mean))
+            values = SMALL_SPEED_LOSS * np.sinh(d.values[: len(rows)]) - creep
+            crossed, mean = (SMALL_SPEED_LOSS * np.sinh(a) - creep for a in (crossed, mean))
         laws[name] = Law(rows, values, name != "e", crossed, found[name].noise, mean)
 
     grid = grid_of(coordinates, SHIFT, shapes[1])
@@ -258,7 +258,7 @@ def _expected(prior: ReducedModel | None, z: Array, belt: Mapping[str, float]) -
     return {
         "k": np.log(found["k"]),
         "c": np.log(found["c"]),
-        "e": np.arcsinh((found["e"] + creep) / SMALL),
+        "e": np.arcsinh((found["e"] + creep) / SMALL_SPEED_LOSS),
         "lambda": np.log(loss),
     }
 
@@ -293,7 +293,7 @@ def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     return {
         "k": _Data(rows, np.log(ratio[rows]), share),
         "c": _Data(every, np.log(creep), firm),
-        "e": _Data(every, np.arcsinh(v["slip"] / SMALL), known),
+        "e": _Data(every, np.arcsinh(v["slip"] / SMALL_SPEED_LOSS), known),
         "lambda": _Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), LEAST_LOSS * v["loss"])), firm),
     }, {"shift rates of the wrong sign": int(len(moving) - len(rows))}
 

@@ -10,6 +10,7 @@ kernels of the parts: machine code of each would hold that of all parts once mor
 
 import hashlib
 import linecache
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -22,20 +23,33 @@ from numba.core import config
 
 from rtcvt.environment import home
 from rtcvt.model import Model
+from rtcvt.model import places as entries
 from rtcvt.network import kernels as pattern
+from rtcvt.network import places
 
 KernelSet = tuple[tuple[str, Any], ...]  # what of a part, and the kernel that does it
 
-_PARTS = {  # what the functions of the pattern take behind the number of the kernels, and give if there is none
+_PARTS = {  # what the kernels of a part take, and give if there is none
     "initialise": ("p, data, u, x, work", "OK"),
     "derivative": ("t, x, u, p, data, dx, work", None),
     "output": ("t, x, u, p, data, y, work", None),
+    "brief": ("t, x, u, p, data, y, work", None),
     "step": ("t, h, x, u, p, data, y, work", "OK"),
-    "linearise": ("t, x, u, p, data, f, jac, work", None),
+    "linearise": ("t, x, u, p, data, dx, jac, work", None),
     "port": ("k, x, u, p, data, row, column, work", "0.0"),
     "flange": ("k, x, u, p, data, work", "0.0"),
     "piece": ("x, u, p, data, work", "0.0"),
 }
+_SLICES = {  # of which buffer of the network, and where
+    "x": ("x", "X"), "dx": ("dx", "X"), "u": ("work", "IN"), "p": ("p", "P"), "data": ("data", "DATA"),
+    "y": ("y", "Y"), "work": ("work", "WORK"), "jac": ("work", "JAC"),
+}  # fmt: skip
+_IMPORTS = """from rtcvt.model.places import end_of, entry
+from rtcvt.network.layout import Part
+from rtcvt.network.places import part
+
+
+"""
 
 
 def kernel_set(model: Model, coupled: bool) -> KernelSet:
@@ -88,15 +102,15 @@ def text_of(sets: Sequence[KernelSet]) -> str:
     """The pattern with the functions of these parts."""
     head, rule, rest = Path(pattern.__file__).read_text(encoding="utf-8").partition("# --- parts ---")
     tail = rest[rest.index("# --- nodes ---") :]
-    return f"{head}{rule}\n\n\n" + "\n\n".join(_functions(sets)) + f"\n\n{tail}"
+    return f"{head}{rule}\n{_IMPORTS}" + "\n\n".join(_functions(sets)) + f"\n\n{tail}"
 
 
 def interpret(sets: Sequence[KernelSet], text: str) -> dict[str, Any]:
     """Functions of a text of `text_of` as Python, between compiled kernels of the parts."""
-    for word in ("kernel", "inlined"):
-        text = text.replace(f"\n@{word}\n", "\n\n")
     plain = {"__name__": "rtcvt.network.interpreted", **_given(sets)}
-    exec(compile(text, "<network>", "exec"), plain)
+    files = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in (entries, places)]
+    for source in (text, *files):  # what these define takes the place of compiled kernels
+        exec(compile(re.sub("\n@(kernel|inlined)\n", "\n\n", source), "<network>", "exec"), plain)
     return plain
 
 
@@ -108,13 +122,19 @@ def _given(sets: Sequence[KernelSet]) -> dict[str, Any]:
 def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:
     """The functions between the rules."""
     for what, (arguments, default) in _PARTS.items():
-        lines = ["@kernel", f"def part_{what}(kernels, {arguments}):", f'    """`{what}` of a part."""']
-        for k, chosen in enumerate(sets):
-            if what in dict(chosen):
-                call = f"{what}_{k}({arguments})"
-                lines += [f"    if kernels == {k}:", f"        {call if default is None else f'return {call}'}"]
-            if what == "output" and "brief" in dict(chosen):
-                lines += [f"    if kernels == {-1 - k}:", f"        brief_{k}({arguments})"]
+        names = arguments.split(", ")
+        given = ", ".join(["c", *(name for name in names if name not in ("u", "jac"))])
+        lines = ["@kernel", f"def part_{what}({given}):", f'    """`{what}` of part c."""']
+        calls = {k: what + f"_{k}" for k, chosen in enumerate(sets) if what in dict(chosen)}
+        if calls:
+            lines += ["    i = part(c, data)", "    kernels = entry(i + Part.KERNELS, data)"]
+        for name in (name for name in names if calls and name in _SLICES):
+            buffer, place = _SLICES[name]
+            lines.append(f"    own_{name} = {buffer}[entry(i + Part.{place}, data) : end_of(i + Part.{place}, data)]")
+        taken = ", ".join(f"own_{name}" if name in _SLICES else name for name in names)
+        for k, name in calls.items():
+            call = f"{name}({taken})"
+            lines += [f"    if kernels == {k}:", f"        {call if default is None else f'return {call}'}"]
         if default is not None:
             lines.append(f"    return {default}")
         yield "\n".join([*lines, ""])

@@ -32,7 +32,7 @@ class D(Places):
     MASSLESS = "table: places of their speeds in the state vector"
     INPUT = "table: place in work of the part's input, for each input"
     OPS = "operations that carry the signals"
-    OP = "table: `Op`, two places; for outputs part and 1 if those that are costly come later"
+    OP = "table: `Op`, two places: output and place in work, or part and 1 if its costly outputs come later"
     SCALE = "table: typical value of each state of the block, and of each equation"
     COARSES = "outputs that tell of a step that is too coarse"
     COARSE = "table: their places, the last one that of the network"
@@ -78,6 +78,7 @@ class Part(Places):
     WORK = "place in work: its scratch"
     N_WORK = "how much"
     JAC = "place in work: its df/dx"
+    N_JAC = "its size"
 
 
 class End(Places):
@@ -110,6 +111,9 @@ class Op(Places):
     COPY = "from an output to an input"
 
 
+N_PART, N_END, N_SHAFT = len(Part), len(End), len(Shaft)
+
+
 class ShaftP(Rows):
     """Parameters of a shaft."""
 
@@ -130,3 +134,6 @@ class ShaftY(Rows):
     PHI = Row("{shaft}.phi", "rad", "twist of shaft {shaft}", nominal=0.1)
     E = Row("{shaft}.E", "J", "energy stored in shaft {shaft}", 0.0, nominal=10.0)
     LOSS = Row("{shaft}.loss", "W", "power lost in shaft {shaft}", 0.0, nominal=10.0)
+
+
+N_SHAFT_Y = len(ShaftY)

@@ -229,7 +229,7 @@ class _Writer:
     def _parts(self, sets: list[KernelSet], distinct: tuple[KernelSet, ...]) -> None:
         data, at = self.data, dict.fromkeys(("x", "in", "p", "data", "y", "work"), 0)
         at["data"] = len(data.numbers) + len(Part) * len(self.models)
-        at["work"], jac = int(data[D.W_PARTS]), int(data[D.W_JAC])
+        at["in"], at["work"], jac = int(data[D.W_IN]), int(data[D.W_PARTS]), int(data[D.W_JAC])
         for m, own in zip(self.models, sets, strict=True):
             if len(self.rows) == data[D.COUPLED]:
                 at["x"] = int(data[D.N_Z])  # behind the unknowns of the nodes
@@ -239,7 +239,7 @@ class _Writer:
             for what in ("x", "in", "p", "data", "y", "work"):
                 row += [at[what], sizes[what]]
                 at[what] += sizes[what]
-            self.rows.append(dict(zip(Part, [*row, jac], strict=True)))
+            self.rows.append(dict(zip(Part, [*row, jac, sizes["x"] ** 2], strict=True)))
             jac += sizes["x"] ** 2
         data.table(D.PART, [row[entry] for row in self.rows for entry in Part])
         for m in self.models:

@@ -13,7 +13,19 @@ accurate, with the exact Jacobian ``A = df/dx`` at the start of the step and gam
 
 Its first two stages are evaluated at the start of the step, so a step costs three evaluations of ``f``, one
 Jacobian and one factorisation. Being L-stable it damps whatever the step cannot resolve instead of exciting it.
+
+**ROS2** (Verwer, Spee, Blom and Hundsdorfer 1999), of order 2 with any A, L-stable if A is df/dx, with
+``gamma = 1 - 1/sqrt(2)`` and the embedded method ``x + h k_1`` of order 1::
+
+    (I - gamma h A) k_1 = f(x),    (I - gamma h A) k_2 = f(x + h k_1) - 2 k_1,    x_new = x + 3/2 h k_1 + 1/2 h k_2
+
+**ROS3** for ``M z' = F(z)`` with ``M = diag(1, 0)``, of order 3, and 2 where some of df/dx is left out. Its conditions
+are told in `rtcvt.network`; here for increments k, with F at the start for stage 0, at ``z + alpha k_0`` for 1 and 2::
+
+    (M - gamma h A) k_s = gamma h F_s + M sum_j c_sj k_j,    z_new = z + sum_s m_s k_s
 """
+
+import math
 
 from rtcvt.kernel import kernel
 from rtcvt.numerics.linalg import lu, lu_solve
@@ -21,6 +33,15 @@ from rtcvt.numerics.linalg import lu, lu_solve
 RK4 = 0
 ROSENBROCK = 1
 STAGES = 4  # of either method
+
+ROS2_GAMMA = 1.0 - math.sqrt(0.5)
+
+ROS3_GAMMA = 0.43586652150845917  # root of gamma^3 - 3 gamma^2 + 3/2 gamma = 1/6
+ROS3_STAGES = 3
+ROS3_AT = 1.529520240186027  # alpha: where the second and third stage are, 2/(3 gamma)
+ROS3_C_21, ROS3_C_31, ROS3_C_32 = 0.2779955322346778, -0.9402224641525682, -0.30759956452537734
+ROS3_M_1, ROS3_M_2, ROS3_M_3 = 2.1914205404185614, 0.529289729790719, 1.7207102702092802
+ROS3_E_1, ROS3_E_2 = 0.13582510915664, 0.34252465388476  # the error is E_1 k_0 + E_2 k_1 + M_3 k_2: without it, order 2
 
 
 @kernel
@@ -100,3 +121,77 @@ def rosenbrock_integral(i, n, h, x, k):
     q_2 = 0.5 * (h * (x[i] + 2.0 * k[i] + k[2 * n + i]) + q_0 - q_1)
     q_3 = 0.5 * (h * (x[i] + 2.0 * k[i] + k[2 * n + i] + k[3 * n + i]) + q_0 - q_1 - 8.0 / 3.0 * q_2)
     return 2.0 * q_0 + q_2 + q_3
+
+
+@kernel
+def implicit_matrix(n, h, w, a, pivot):
+    """Factor ``I - h A`` into ``w[a]``, where A stands row by row; `h` has the factor gamma."""
+    for k in range(a, a + n * n):
+        w[k] *= -h
+    for k in range(n):
+        w[a + k * n + k] += 1.0
+    lu(n, w, a, pivot)
+
+
+@kernel
+def ros2_stage(n, h, x, k_1, x_1):
+    """State `x_1` at which the second stage evaluates ``f``."""
+    for i in range(n):
+        x_1[i] = x[i] + h * k_1[i]
+
+
+@kernel
+def ros2_side(n, k_1, k_2):
+    """Right-hand side of the second stage from ``f`` in `k_2`, in place."""
+    for i in range(n):
+        k_2[i] -= 2.0 * k_1[i]
+
+
+@kernel
+def ros2_new(n, h, x, k_1, k_2, x_1):
+    """State `x_1` behind the step."""
+    for i in range(n):
+        x_1[i] = x[i] + 1.5 * h * k_1[i] + 0.5 * h * k_2[i]
+
+
+@kernel
+def ros2_error(n, h, k_1, k_2):
+    """Difference of the state from that of the embedded method, into `k_1`."""
+    for i in range(n):
+        k_1[i] = 0.5 * h * (k_1[i] + k_2[i])
+
+
+@kernel
+def ros3_stage(n, x, k, x_stage):
+    """State at which stages 1 and 2 evaluate ``F``; stage 0 does so at `x`. `k` has the stages row by row."""
+    for i in range(n):
+        x_stage[i] = x[i] + ROS3_AT * k[i]
+
+
+@kernel
+def ros3_side(stage, n, n_d, h, f, k):
+    """Right-hand side of a stage into its row of `k`; from `n_d` on `f` is the residual of a constraint."""
+    at = stage * n
+    step = ROS3_GAMMA * h
+    for i in range(n_d):
+        k[at + i] = step * f[i]
+        if stage == 1:
+            k[at + i] += ROS3_C_21 * k[i]
+        elif stage == 2:
+            k[at + i] = k[at + i] + ROS3_C_31 * k[i] + ROS3_C_32 * k[n + i]
+    for i in range(n_d, n):
+        k[at + i] = -f[i]
+
+
+@kernel
+def ros3_new(n, x, k, x_new):
+    """State `x_new` behind the step."""
+    for i in range(n):
+        x_new[i] = x[i] + ROS3_M_1 * k[i] + ROS3_M_2 * k[n + i] + ROS3_M_3 * k[2 * n + i]
+
+
+@kernel
+def ros3_error(n_d, n, k):
+    """Difference of the first `n_d` states from those of the method without the third stage, into ``k[:n_d]``."""
+    for i in range(n_d):
+        k[i] = ROS3_E_1 * k[i] + ROS3_E_2 * k[n + i] + ROS3_M_3 * k[2 * n + i]

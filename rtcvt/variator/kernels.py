@@ -75,13 +75,13 @@ import math
 
 from rtcvt.kernel import FAILED, SATURATED, kernel
 from rtcvt.model.coupling import coupling_energy, coupling_jacobian, coupling_loss, coupling_rates, coupling_torque
+from rtcvt.model.places import end_of, entry
 from rtcvt.model.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
 from rtcvt.numerics.elementary import cos, exp, sin
-from rtcvt.numerics.linalg import lu, lu_solve
+from rtcvt.numerics.integrators import ROS2_GAMMA, implicit_matrix, ros2_error, ros2_new, ros2_side, ros2_stage
+from rtcvt.numerics.linalg import lu_solve
 from rtcvt.variator.layout import (
     MOST_X,
-    N_HYBRID,
-    N_RIGID,
     N_SECTIONS,
     N_SHAFT_LOSSES,
     N_U,
@@ -103,6 +103,7 @@ from rtcvt.variator.layout import (
     X,
     Y,
 )
+from rtcvt.variator.places import angle, states, x_coupling
 from rtcvt.variator.regression import (
     CELLS,
     FIELD_NETWORKS,
@@ -120,10 +121,9 @@ from rtcvt.variator.regression import (
 )
 from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 
-MACRO = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
-BEYOND = 1e-3  # share of a coordinate's range outside of the data that counts; kappa of a slow belt is 4e-4 below it
-GAMMA = 1.0 - math.sqrt(0.5)  # of the integrator
-ROUGH = 0.01  # bound of its estimate, which is the error of the method of order 1
+MACRO_SLIP_LOSS = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
+OUTSIDE_SHARE = 1e-3  # of a coordinate's range that counts as outside of the data; a slow belt's kappa is 4e-4 below it
+ERROR_BOUND = 0.01  # of a step, as a share of a state's typical value and its own
 
 
 # --- geometry and operating point -------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def clamping(omega_I, omega_O, u, p, data, w):
 @kernel
 def thrust_law(v, T, p, data, w):
     """F_eq [N] at the operating point of the belt's speed `v` [m/s] and traction `T` [N] at the secondary."""
-    at = int(data[D.LAWS])
-    phi = w[int(data[D.PHI]) : int(data[D.PHI]) + int(data[D.N_SCRATCH])]
+    at = entry(D.LAWS, data)
+    phi = w[entry(D.PHI, data) : end_of(D.PHI, data)]
     w[Q.XI] = T * data[D.COS_D] / (2.0 * data[D.MU] * w[Q.F_CO]) * smooth_sign(v, p[P.V_0])
     w[Q.OUTSIDE] = stage_1(
         data, at, w[Q.I_G], w[Q.XI], data[D.M_STAR] * v * v / w[Q.F_CO], w[Q.F_CO] / data[D.F_REF], phi
@@ -201,8 +201,8 @@ def thrust_law(v, T, p, data, w):
 @kernel
 def laws_at(y, data, w):
     """k [1/N], e, c and lambda where the forces on the arcs are those of F_CI/F_eq = `y`; expects `thrust_law`."""
-    at = int(data[D.LAWS])
-    phi = w[int(data[D.PHI]) : int(data[D.PHI]) + int(data[D.N_SCRATCH])]
+    at = entry(D.LAWS, data)
+    phi = w[entry(D.PHI, data) : end_of(D.PHI, data)]
     outside = stage_2(data, at, y, phi)
     if outside > w[Q.OUTSIDE]:
         w[Q.OUTSIDE] = outside
@@ -336,19 +336,21 @@ def tractions(x, p, w):
 
 
 @kernel
-def flange_torque(flange, speed_in, at, x, u):
-    """Torque into the variator at a flange [N.m]: the input, or the sum of the coupling's at ``x[at]``."""
-    if speed_in != 0.0:
-        return coupling_torque(at, x)
-    return u[flange]
+def flange_torques(x, u, data, w):
+    """Torques into the variator at the flanges [N.m]: inputs, or sums of the couplings'."""
+    w[Q.TAU_I] = u[U.I]
+    w[Q.TAU_O] = u[U.O]
+    if data[D.SPEED_I] != 0.0:
+        w[Q.TAU_I] = coupling_torque(x_coupling(U.I, data), x)
+    if data[D.SPEED_O] != 0.0:
+        w[Q.TAU_O] = coupling_torque(x_coupling(U.O, data), x)
 
 
 @kernel
 def evaluate(x, u, p, data, w):
     """All quantities at a state, into ``w[:W_STEP]``, except for what the rigid model's rates decide."""
     hybrid = data[D.HYBRID] != 0.0
-    n = N_HYBRID if hybrid else N_RIGID
-    phi = x[X.ANGLE] if hybrid else x[RigidX.ANGLE]
+    phi = angle(x, data)
     omega_I = x[X.OMEGA_I]
     geometry(phi, data, w)
     if hybrid:
@@ -364,8 +366,7 @@ def evaluate(x, u, p, data, w):
     w[Q.W_I] = omega_I
     w[Q.W_V] = v
     w[Q.W_O] = omega_O
-    w[Q.TAU_I] = flange_torque(U.I, data[D.SPEED_I], n, x, u)
-    w[Q.TAU_O] = flange_torque(U.O, data[D.SPEED_O], n + 2 * int(data[D.SPEED_I]), x, u)
+    flange_torques(x, u, data, w)
     clamping(omega_I, omega_O, u, p, data, w)
     thrust_law(v, T, p, data, w)
     laws_at(y, data, w)
@@ -419,7 +420,7 @@ def rigid_rates(x, p, data, w, dx):
     dq = w[Q.PHI_RATE] * (w[Q.DR_I] - q * w[Q.DR_O]) / w[Q.RP_O]
     dr_I = w[Q.PHI_RATE] * w[Q.DR_I]
     omega = x[X.OMEGA_I]
-    L_1 = p[P.J_I] + data[D.M_B] * w[Q.RP_I] * w[Q.RP_I] + p[P.J_O] * q * q
+    L_1 = inertia(p, data, w)
     N_1 = data[D.M_B] * w[Q.RP_I] * dr_I + p[P.J_O] * q * dq
     tau_I = w[Q.TAU_I] - shaft_torque(0, w)
     tau_O = w[Q.TAU_O] - shaft_torque(1, w)
@@ -443,17 +444,14 @@ def rates(x, u, p, data, dx, work):
 @kernel
 def rates_of(x, u, p, data, dx, work):
     """Right-hand side; expects `evaluate`."""
-    n = N_RIGID
     if data[D.HYBRID] != 0.0:
-        n = N_HYBRID
         hybrid_rates(x, p, data, work, dx)
     else:
         rigid_rates(x, p, data, work, dx)
     if data[D.SPEED_I] != 0.0:
-        coupling_rates(u[U.I], work[Q.W_I], p[P.C_I], p[P.D_I], n, x, dx)
-        n += 2
+        coupling_rates(u[U.I], work[Q.W_I], p[P.C_I], p[P.D_I], x_coupling(U.I, data), x, dx)
     if data[D.SPEED_O] != 0.0:
-        coupling_rates(u[U.O], work[Q.W_O], p[P.C_O], p[P.D_O], n, x, dx)
+        coupling_rates(u[U.O], work[Q.W_O], p[P.C_O], p[P.D_O], x_coupling(U.O, data), x, dx)
 
 
 @kernel
@@ -472,23 +470,21 @@ def output(t, x, u, p, data, y, work):
 def outputs(x, u, p, data, y, work):
     """All outputs: those of `state_outputs` and peaks of the contact forces, and fields."""
     state_outputs(x, u, p, data, y, work)
-    contact_outputs(x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE], data, y, work)
+    contact_outputs(angle(x, data), data, y, work)
 
 
 @kernel
 def brief(t, x, u, p, data, y, work):
     """Flanges, ratio, radii and the belt's speed, which the state alone gives; see `rtcvt.model.Coupling`."""
     hybrid = data[D.HYBRID] != 0.0
-    n = N_HYBRID if hybrid else N_RIGID
-    geometry(x[X.ANGLE] if hybrid else x[RigidX.ANGLE], data, work)
+    geometry(angle(x, data), data, work)
     y[Y.I] = x[X.OMEGA_I]
     y[Y.V] = x[X.V] if hybrid else work[Q.RP_I] * x[X.OMEGA_I]
     y[Y.O] = x[X.OMEGA_O] if hybrid else x[X.OMEGA_I] * work[Q.RP_I] / work[Q.RP_O]
     if data[D.SPEED_I] != 0.0:
-        y[Y.I] = coupling_torque(n, x)
-        n += 2
+        y[Y.I] = coupling_torque(x_coupling(U.I, data), x)
     if data[D.SPEED_O] != 0.0:
-        y[Y.O] = coupling_torque(n, x)
+        y[Y.O] = coupling_torque(x_coupling(U.O, data), x)
     y[Y.RATIO] = work[Q.I_G]
     y[Y.R_I] = work[Q.R_I]
     y[Y.R_O] = work[Q.R_O]
@@ -501,7 +497,6 @@ def state_outputs(x, u, p, data, y, work):
     dx = work[W_STEP : W_STEP + MOST_X]
     rates(x, u, p, data, dx, work)
     hybrid = data[D.HYBRID] != 0.0
-    n = N_HYBRID if hybrid else N_RIGID
     omega_I = w[Q.W_I]
     omega_O = w[Q.W_O]
     v = w[Q.W_V]
@@ -513,13 +508,12 @@ def state_outputs(x, u, p, data, y, work):
     y[Y.COUPLING] = 0.0
     if data[D.SPEED_I] != 0.0:
         y[Y.I] = w[Q.TAU_I]
-        E += 2.0 * coupling_energy(p[P.C_I], n, x)
-        y[Y.COUPLING] += coupling_loss(p[P.D_I], n, x)
-        n += 2
+        E += 2.0 * coupling_energy(p[P.C_I], x_coupling(U.I, data), x)
+        y[Y.COUPLING] += coupling_loss(p[P.D_I], x_coupling(U.I, data), x)
     if data[D.SPEED_O] != 0.0:
         y[Y.O] = w[Q.TAU_O]
-        E += 2.0 * coupling_energy(p[P.C_O], n, x)
-        y[Y.COUPLING] += coupling_loss(p[P.D_O], n, x)
+        E += 2.0 * coupling_energy(p[P.C_O], x_coupling(U.O, data), x)
+        y[Y.COUPLING] += coupling_loss(p[P.D_O], x_coupling(U.O, data), x)
     y[Y.RATIO] = w[Q.I_G]
     y[Y.RATE] = w[Q.DI_G] * w[Q.PHI_RATE]
     y[Y.R_I] = w[Q.R_I]
@@ -543,7 +537,7 @@ def state_outputs(x, u, p, data, y, work):
     margin_I = 1.0 - abs(w[Q.T_I]) / w[Q.CAP_I]
     margin_O = 1.0 - abs(w[Q.T_O]) / w[Q.CAP_O]
     margin = margin_I if margin_I < margin_O else margin_O
-    loss = abs(w[Q.LAW_E] + w[Q.LAW_C] * w[Q.XI]) / MACRO
+    loss = abs(w[Q.LAW_E] + w[Q.LAW_C] * w[Q.XI]) / MACRO_SLIP_LOSS
     y[Y.MARGIN] = margin if margin < 1.0 - loss else 1.0 - loss
     u_I = w[Q.RP_I] * omega_I
     y[Y.SLIP] = (u_I - w[Q.RP_O] * omega_O) * u_I / (u_I * u_I + p[P.V_0] * p[P.V_0])
@@ -562,7 +556,7 @@ def state_outputs(x, u, p, data, y, work):
             y[Y.MACRO] = 1.0
     y[Y.EFFICIENCY] = efficiency(P_I, P_O, shaft_torque(0, w) * omega_I, shaft_torque(1, w) * omega_O)
     running = smooth_sign(v, p[P.V_0])  # a belt that stands has no operating point
-    y[Y.OUTSIDE] = 1.0 if w[Q.OUTSIDE] * running * running > BEYOND else 0.0
+    y[Y.OUTSIDE] = 1.0 if w[Q.OUTSIDE] * running * running > OUTSIDE_SHARE else 0.0
     y[Y.END_STOP] = w[Q.AT_STOP]
     y[Y.FORCE_LIMITED] = w[Q.AT_FORCE]
     y[Y.COARSE] = 0.0
@@ -591,13 +585,13 @@ def section_length(section, phi, data, w):
 @kernel
 def contact_outputs(angle, data, y, w):
     """Distance from the data, peaks, forces across the belt, uncertainty, fields; expects `laws_at` behind."""
-    at = int(data[D.LAWS])
-    phi = w[int(data[D.PHI]) : int(data[D.PHI]) + int(data[D.N_SCRATCH])]
+    at = entry(D.LAWS, data)
+    phi = w[entry(D.PHI, data) : end_of(D.PHI, data)]
     y[Y.DISTANCE] = math.sqrt(distance(data, at, phi))
-    n = int(data[D.N_PEAKS])
-    largest = network(data, at + int(data[at + PEAKS]), phi)
-    across = int(data[D.ACROSS])
-    uncertain = int(data[D.UNCERTAIN])
+    n = entry(D.N_PEAKS, data)
+    largest = network(data, at + entry(at + PEAKS, data), phi)
+    across = entry(D.ACROSS, data)
+    uncertain = entry(D.UNCERTAIN, data)
     place = 0
     if across > 0 or uncertain > 0:
         place = aside(data, at, phi)
@@ -609,13 +603,13 @@ def contact_outputs(angle, data, y, w):
             phi[largest + k] += phi[place + N_ACROSS + k]
         place += N_ACROSS + n
     for k in range(n):
-        unit = term(int(data[int(data[D.PEAK_LIST]) + k]), data[D.LENGTH], data, w)
+        unit = term(entry(entry(D.PEAK_LIST, data) + k, data), data[D.LENGTH], data, w)
         y[Y_PEAKS + k] = exp(phi[largest + k]) * unit
     if uncertain > 0:
         for k in range(N_UNCERTAIN):
             y[uncertain + k] = exp(phi[place + k])
         y[uncertain] *= w[Q.F_EQ] / w[Q.F_CO]
-        y[uncertain + 3] *= y[int(data[D.FLANK_PEAK])]
+        y[uncertain + 3] *= y[entry(D.FLANK_PEAK, data)]
     if data[D.N_FIELDS] > 0.0:
         field_outputs(angle, data, phi, y, w)
 
@@ -623,13 +617,13 @@ def contact_outputs(angle, data, y, w):
 @kernel
 def field_outputs(angle, data, phi, y, w):
     """Fields over the cells, behind the peaks; expects `laws_at` behind."""
-    at = int(data[D.FIELD_TABLE])
-    part = int(data[at + CELLS] / N_SECTIONS)
-    place = Y_PEAKS + int(data[D.N_PEAKS])
-    coefficients = network(data, at + int(data[at + FIELD_NETWORKS]), phi)
-    for k in range(int(data[D.N_FIELDS])):
+    at = entry(D.FIELD_TABLE, data)
+    part = int(entry(at + CELLS, data) / N_SECTIONS)
+    place = Y_PEAKS + entry(D.N_PEAKS, data)
+    coefficients = network(data, at + entry(at + FIELD_NETWORKS, data), phi)
+    for k in range(entry(D.N_FIELDS, data)):
         reconstruct(data, at, k, phi, coefficients, y[place:])
-        kind = int(data[int(data[D.FIELD_LIST]) + k])
+        kind = entry(entry(D.FIELD_LIST, data) + k, data)
         for section in range(N_SECTIONS):
             scale = term(kind, section_length(section, angle, data, w), data, w)
             values = y[place : place + part]
@@ -684,7 +678,7 @@ def initialise(p, data, u, x, work):
 @kernel
 def start(p, data, u, x, work):
     """Start at the start ratio and speed, with the traction that a given torque needs without acceleration."""
-    n = int(data[D.N_X])
+    n = states(data)
     for i in range(n):
         x[i] = 0.0
     w = work
@@ -712,12 +706,10 @@ def start(p, data, u, x, work):
         x[RigidX.ANGLE] = phi
         x[RigidX.T_F] = T
         x[RigidX.BALANCE_F] = 1.0
-    at = N_HYBRID if data[D.HYBRID] != 0.0 else N_RIGID
     if data[D.SPEED_I] != 0.0:
-        x[at] = w[Q.RP_I] * T
-        at += 2
+        x[x_coupling(U.I, data)] = w[Q.RP_I] * T
     if data[D.SPEED_O] != 0.0:
-        x[at] = -w[Q.RP_O] * T
+        x[x_coupling(U.O, data)] = -w[Q.RP_O] * T
     dx = work[W_STEP : W_STEP + n]
     rates(x, u, p, data, dx, work)
     return start_status(n, x, dx)
@@ -726,13 +718,11 @@ def start(p, data, u, x, work):
 @kernel
 def fast_jacobian(x, p, data, w, jac):
     """The stiff part of ``df/dx``: inertias, traction and couplings, with the laws held; expects `derivative`."""
-    n = int(data[D.N_X])
+    n = states(data)
     for i in range(n * n):
         jac[i] = 0.0
-    first = N_RIGID
     secondary = 0
     if data[D.HYBRID] != 0.0:
-        first = N_HYBRID
         secondary = X.OMEGA_O
         traction_jacobian(n, p, data, w, jac)
         jac[X.T_F * n + X.T_F] = -w[Q.FOLLOWING]
@@ -743,8 +733,8 @@ def fast_jacobian(x, p, data, w, jac):
         jac[X.T_F * n + X.ANGLE] = -w[Q.FOLLOWING] * w[Q.TS_O] * w[Q.DR_O] * w[Q.W_O]
     else:
         q = w[Q.RP_I] / w[Q.RP_O]
-        L_1 = p[P.J_I] + data[D.M_B] * w[Q.RP_I] * w[Q.RP_I] + p[P.J_O] * q * q
-        jac[0] = -(w[Q.DM_I] + w[Q.DM_O] * q * q + w[Q.RP_I] * w[Q.RP_I] * w[Q.D_DRAG]) / L_1
+        drag = w[Q.RP_I] * w[Q.RP_I] * w[Q.D_DRAG]
+        jac[0] = -(w[Q.DM_I] + w[Q.DM_O] * q * q + drag) / inertia(p, data, w)
         jac[RigidX.T_F * n + RigidX.T_F] = -w[Q.FOLLOWING]
         jac[RigidX.BALANCE_F * n + RigidX.BALANCE_F] = -w[Q.FOLLOWING]
     q = w[Q.RP_I] / w[Q.RP_O]
@@ -753,14 +743,13 @@ def fast_jacobian(x, p, data, w, jac):
     if data[D.HYBRID] == 0.0:
         J += data[D.M_B] * w[Q.RP_I] * w[Q.RP_I] + p[P.J_O] * q * q
     if data[D.SPEED_I] != 0.0:
-        coupling_jacobian(n, X.OMEGA_I, first, p[P.C_I], p[P.D_I], share, share / J, jac)
-        first += 2
+        coupling_jacobian(n, X.OMEGA_I, x_coupling(U.I, data), p[P.C_I], p[P.D_I], share, share / J, jac)
     if data[D.SPEED_O] != 0.0:
         if data[D.HYBRID] == 0.0:
             share = q
         else:
             J = p[P.J_O]
-        coupling_jacobian(n, secondary, first, p[P.C_O], p[P.D_O], share, share / J, jac)
+        coupling_jacobian(n, secondary, x_coupling(U.O, data), p[P.C_O], p[P.D_O], share, share / J, jac)
 
 
 @kernel
@@ -818,20 +807,16 @@ def flange(k, x, u, p, data, work):
 @kernel
 def port(k, x, u, p, data, row, column, work):
     """See `rtcvt.model.Coupling`: a pulley, or the coupling before it."""
-    n = int(data[D.N_X])
-    hybrid = data[D.HYBRID] != 0.0
+    n = states(data)
     for i in range(n):
         row[i] = 0.0
         column[i] = 0.0
-    at = N_HYBRID if hybrid else N_RIGID
     coupled = data[D.SPEED_I] if k == U.I else data[D.SPEED_O]
     if coupled != 0.0:
-        if k == U.O:
-            at += 2 * int(data[D.SPEED_I])
-        for i in range(at, at + 2):
+        for i in range(x_coupling(k, data), x_coupling(k, data) + 2):
             row[i] = 1.0
             column[i] = p[P.C_I] if k == U.I else p[P.C_O]
-    elif hybrid:
+    elif data[D.HYBRID] != 0.0:
         state = X.OMEGA_I if k == U.I else X.OMEGA_O
         row[state] = 1.0
         column[state] = 1.0 / p[P.J_I] if k == U.I else 1.0 / p[P.J_O]
@@ -861,7 +846,7 @@ def step_across(h, x, x_1, u, p, data, work):
     tractions, and ``G = g + N t`` before the limits. Of the nine pieces on which the two may end the self-consistent
     one is selected: there is one, since the traction dissipates at all speeds.
     """
-    n = int(data[D.N_X])
+    n = states(data)
     matrix = W_STEP + 4 * MOST_X
     pivot = matrix + MOST_X * MOST_X
     z_I = W_ACROSS + MOST_X
@@ -871,10 +856,7 @@ def step_across(h, x, x_1, u, p, data, work):
     given_traction(0, p, work)
     given_traction(OTHER, p, work)
     fast_jacobian(x_1, p, data, work, work[matrix : matrix + n * n])
-    for i in range(n * n):
-        work[matrix + i] *= -h
     for i in range(n):
-        work[matrix + i * n + i] += 1.0
         work[W_ACROSS + i] = x[i] + h * work[W_ACROSS + i] - x_1[i]
         work[z_I + i] = 0.0
         work[z_O + i] = 0.0
@@ -885,7 +867,7 @@ def step_across(h, x, x_1, u, p, data, work):
     work[z_O + X.OMEGA_O] = h * work[Q.RP_O] / p[P.J_O]
     work[z_O + X.S_O] = h * p[P.K_BELT] / p[P.D_BELT]
     work[z_O + X.T_F] = h * work[Q.FOLLOWING]
-    lu(n, work, matrix, pivot)
+    implicit_matrix(n, h, work, matrix, pivot)
     lu_solve(n, work, matrix, pivot, W_ACROSS)
     lu_solve(n, work, matrix, pivot, z_I)
     lu_solve(n, work, matrix, pivot, z_O)
@@ -914,8 +896,8 @@ def step_across(h, x, x_1, u, p, data, work):
                 a_I = (g_I - T_I_0 + n_IO * a_O) / (1.0 - n_II)
             elif other == 0:
                 a_O = (g_O - T_O_0 + n_OI * a_I) / (1.0 - n_OO)
-            off = beside(one, g_I + n_II * a_I + n_IO * a_O, work[Q.CAP_I])
-            off += beside(other, g_O + n_OI * a_I + n_OO * a_O, work[Q.CAP_O])
+            off = distance_to_piece(one, g_I + n_II * a_I + n_IO * a_O, work[Q.CAP_I])
+            off += distance_to_piece(other, g_O + n_OI * a_I + n_OO * a_O, work[Q.CAP_O])
             if off < least:
                 least = off
                 t_I = a_I
@@ -925,13 +907,22 @@ def step_across(h, x, x_1, u, p, data, work):
 
 
 @kernel
+def keep_piece(first, h, x, x_1, u, p, data, work):
+    """Make a step again by `step_across` if the belt left the `first` piece; expects `rates` at the second stage."""
+    second = piece(work)
+    tractions(x_1, p, work)
+    if first != second or piece(work) != second:
+        step_across(h, x, x_1, u, p, data, work)
+
+
+@kernel
 def unlimited(S, s, p, w):
     """Traction [N] before its limit, of spring force and speed difference."""
     return (S + p[P.D_BELT] * s) / (1.0 + p[P.D_BELT] * w[Q.CREEP])
 
 
 @kernel
-def beside(direction, G, T_max):
+def distance_to_piece(direction, G, T_max):
     """How far [N] the traction before its limit is from the piece that slides in `direction`, or that does not, 0."""
     off = abs(G) - T_max
     if direction != 0:
@@ -943,8 +934,7 @@ def beside(direction, G, T_max):
 def held_rates(x, u, p, data, dx, w):
     """Right-hand side of the hybrid model with laws, radii and shift rate as they were evaluated last."""
     sign = smooth_sign(x[X.V], p[P.V_0])
-    w[Q.TAU_I] = flange_torque(U.I, data[D.SPEED_I], N_HYBRID, x, u)
-    w[Q.TAU_O] = flange_torque(U.O, data[D.SPEED_O], N_HYBRID + 2 * int(data[D.SPEED_I]), x, u)
+    flange_torques(x, u, data, w)
     w[Q.W_I] = x[X.OMEGA_I]
     w[Q.W_O] = x[X.OMEGA_O]
     w[Q.DRAG] = w[Q.LAW_LAMBDA] * w[Q.F_CO] * sign
@@ -982,14 +972,12 @@ def keep_balance(h, E, F_I, F_O, r_I, r_O, q, x, x_1, p, data, w):
 
 @kernel
 def trial(h, x, x_1, u, p, data, work):
-    """A step from `x` into `x_1`: ROS2 (Verwer, Spee, Blom and Hundsdorfer 1999), of order 2 with any Jacobian.
+    """A step by ROS2 (`rtcvt.numerics.integrators`) from `x` into `x_1`; returns whether its error is `rough`.
 
-    ``(I - gamma h A) k_1 = f(x)``, ``(I - gamma h A) k_2 = f(x + h k_1) - 2 k_1``, ``x + 3/2 h k_1 + 1/2 h k_2``,
-    ``gamma = 1 - 1/sqrt(2)``: L-stable if A is df/dx. Where a belt begins or ceases to slide A is not: such a step is
-    made by `step_across` instead. Returns whether it is `rough`, beside the method of order 1, ``x + h k_1``.
+    Where a belt begins or ceases to slide A is not df/dx: such a step is made by `step_across` instead.
     """
-    n = int(data[D.N_X])
-    sizes = int(data[D.SIZES])
+    n = states(data)
+    sizes = entry(D.SIZES, data)
     k_1 = work[W_STEP : W_STEP + n]
     k_2 = work[W_STEP + MOST_X : W_STEP + MOST_X + n]
     matrix = W_STEP + 4 * MOST_X
@@ -1003,36 +991,25 @@ def trial(h, x, x_1, u, p, data, work):
     r_O = work[Q.R_O]
     q = work[Q.RP_I] / work[Q.RP_O]
     fast_jacobian(x, p, data, work, work[matrix : matrix + n * n])
-    for i in range(n * n):
-        work[matrix + i] *= -GAMMA * h
-    for i in range(n):
-        work[matrix + i * n + i] += 1.0
-    lu(n, work, matrix, pivot)
+    implicit_matrix(n, ROS2_GAMMA * h, work, matrix, pivot)
     lu_solve(n, work, matrix, pivot, W_STEP)
-    for i in range(n):
-        x_1[i] = x[i] + h * k_1[i]
+    ros2_stage(n, h, x, k_1, x_1)
     rates(x_1, u, p, data, k_2, work)
-    for i in range(n):
-        k_2[i] -= 2.0 * k_1[i]
+    ros2_side(n, k_1, k_2)
     lu_solve(n, work, matrix, pivot, W_STEP + MOST_X)
-    for i in range(n):
-        x_1[i] = x[i] + 1.5 * h * k_1[i] + 0.5 * h * k_2[i]
+    ros2_new(n, h, x, k_1, k_2, x_1)
     if data[D.HYBRID] != 0.0:
-        second = piece(work)
-        tractions(x_1, p, work)
-        if first != second or piece(work) != second:
-            step_across(h, x, x_1, u, p, data, work)
+        keep_piece(first, h, x, x_1, u, p, data, work)
     elif data[D.SPEED_I] == 0.0 and data[D.SPEED_O] == 0.0:
         keep_balance(h, E, F_I, F_O, r_I, r_O, q, x, x_1, p, data, work)
-    for i in range(n):
-        k_1[i] = 0.5 * h * (k_1[i] + k_2[i])
-    return rough(ROUGH, n, k_1, data[sizes : sizes + n], x)
+    ros2_error(n, h, k_1, k_2)
+    return rough(ERROR_BOUND, n, k_1, data[sizes : sizes + n], x)
 
 
 @kernel
 def advance(h, x, u, p, data, work):
     """An internal step in place, refined if needed (`rtcvt.model.stepping`); 1 if the smallest parts are too coarse."""
-    n = int(data[D.N_X])
+    n = states(data)
     x_1 = work[W_STEP + 2 * MOST_X : W_STEP + 2 * MOST_X + n]
     part = 1.0
     left = 1.0
@@ -1055,8 +1032,8 @@ def advance(h, x, u, p, data, work):
 @kernel
 def step(t, h, x, u, p, data, y, work):
     """One communication step in the fewest equal internal steps that are not above the unit's own."""
-    n = int(data[D.N_X])
-    n_y = int(data[D.N_Y])
+    n = states(data)
+    n_y = entry(D.N_Y, data)
     saved = work[W_SAVED : W_SAVED + n]
     steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, n, x, saved)
     if steps == 0:

@@ -77,26 +77,25 @@ from rtcvt.control.limits import (
 )
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.model.stepping import FINER, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
-from rtcvt.numerics.linalg import lu, lu_solve
+from rtcvt.numerics.integrators import ROS2_GAMMA, implicit_matrix, ros2_error, ros2_new, ros2_side, ros2_stage
+from rtcvt.numerics.linalg import lu_solve
 from rtcvt.variator.kernels import (
-    GAMMA,
-    ROUGH,
+    ERROR_BOUND,
     contact_outputs,
     fast_jacobian,
     geometry,
+    inertia,
+    keep_piece,
     piece,
     rates,
     start,
     state_outputs,
-    step_across,
-    tractions,
 )
 from rtcvt.variator.layout import (
     N_HYBRID,
     N_KERS_U,
     N_KERS_X,
     N_P,
-    N_RIGID,
     N_U,
     D,
     KersD,
@@ -106,11 +105,11 @@ from rtcvt.variator.layout import (
     KersY,
     P,
     Q,
-    RigidX,
     U,
     X,
     Y,
 )
+from rtcvt.variator.places import angle, kers_entry, kers_states, outputs_of_variator, states, w_kers, x_coupling
 from rtcvt.variator.shafts import shaft_torque
 
 # work, behind the variator's: its parameters and inputs, numbers and result of the law, quantities of the controller,
@@ -133,11 +132,10 @@ W_NEW_Y = W_MATRIX + MOST_ALL * MOST_ALL + MOST_ALL  # new outputs
 @kernel
 def prepare(p, data, w):
     """The variator's parameters, with inertia and friction behind the gears lumped, and the numbers of the law."""
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
+    k = w_kers(data)
     inner = w[k + W_P : k + W_P + N_P]
-    gather(int(data[c + KersD.OF_VARIATOR]), N_P, p, data, inner)
-    gather(int(data[c + KersD.OF_LAW]), KERS_SIZE, p, data, w[k + W_NUMBERS : k + W_NUMBERS + KERS_SIZE])
+    gather(kers_entry(KersD.OF_VARIATOR, data), N_P, p, data, inner)
+    gather(kers_entry(KersD.OF_LAW, data), KERS_SIZE, p, data, w[k + W_NUMBERS : k + W_NUMBERS + KERS_SIZE])
     inner[P.J_O] = p[KersP.J_S] + p[KersP.N_F] * p[KersP.N_F] * p[KersP.J_F]
     inner[P.B_O] = p[KersP.B_S] + p[KersP.N_F] * p[KersP.N_F] * p[KersP.B_F]
     inner[P.C_I] = p[KersP.K_D] / (p[KersP.N_I] * p[KersP.N_I])
@@ -148,22 +146,14 @@ def prepare(p, data, w):
 @kernel
 def inner_inputs(x, u, p, data, w):
     """Inputs of the variator: shaft's speed at the primary, force, and the ratio that makes the rate rho."""
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
-    n = int(data[D.N_X])
-    geometry(x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE], data, w)
+    k = w_kers(data)
+    n = states(data)
+    geometry(angle(x, data), data, w)
     for i in range(N_U):
         w[k + W_U + i] = 0.0
     w[k + W_U + U.I] = p[KersP.N_I] * u[KersU.W]
     w[k + W_U + U.F_O] = x[n + KersX.FORCE_O]
     w[k + W_U + U.RATIO] = w[Q.I_G] - w[k + W_P + P.T_RATIO] * w[Q.DI_G] * x[n + KersX.RHO]
-
-
-@kernel
-def rigid_inertia(inner, data, w):
-    """L_1 of the rigid model at the primary [kg.m2]."""
-    q = w[Q.RP_I] / w[Q.RP_O]
-    return inner[P.J_I] + data[D.M_B] * w[Q.RP_I] * w[Q.RP_I] + inner[P.J_O] * q * q
 
 
 @kernel
@@ -191,13 +181,12 @@ def bound_of(numbers, theta, w, law):
 @kernel
 def controller(x, u, p, data, w):
     """Law, limits, clamping force and torque estimate behind the variator's rates, into ``w``."""
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
-    n = int(data[D.N_X])
+    k = w_kers(data)
+    n = states(data)
     inner = w[k + W_P : k + W_P + N_P]
     numbers = w[k + W_NUMBERS : k + W_NUMBERS + KERS_SIZE]
     n_I = p[KersP.N_I]
-    phi = x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE]
+    phi = angle(x, data)
     omega_d = w[Q.W_I] / n_I
     i = w[Q.I_G]
     w[k + TAU_L] = n_I * (shaft_torque(0, w) + shaft_torque(1, w) / i + w[Q.RP_I] * w[Q.DRAG] - w[Q.TAU_REV])
@@ -249,7 +238,7 @@ def controller(x, u, p, data, w):
     if abs(omega_d) > w_0:
         inverse = 1.0 / omega_d
     a = (u[KersU.W] - x[n + KersX.SHAFT]) / p[KersP.T_D]
-    inertial = w[k + TAU_L] + n_I * n_I * rigid_inertia(inner, data, w) * a  # torque that shifting does not make
+    inertial = w[k + TAU_L] + n_I * n_I * inertia(inner, data, w) * a  # torque that shifting does not make
     inverse /= n_I * n_I * half_slope(inner, data, w)
     w[law + RATE] += (tau_d - inertial) * inverse
     apply_limits(CLIPPED, 0.0, w, law)
@@ -283,9 +272,8 @@ def controller(x, u, p, data, w):
 @kernel
 def all_rates(x, u, p, data, dx, w):
     """Rates of the variator and of the controller."""
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
-    n = int(data[D.N_X])
+    k = w_kers(data)
+    n = states(data)
     inner = w[k + W_P : k + W_P + N_P]
     inner_inputs(x, u, p, data, w)
     rates(x, w[k + W_U : k + W_U + N_U], inner, data, dx, w)
@@ -298,7 +286,7 @@ def all_rates(x, u, p, data, dx, w):
         )
     else:
         power = x[X.OMEGA_I] * (
-            rigid_inertia(inner, data, w) * dx[X.OMEGA_I] - half_slope(inner, data, w) * w[Q.PHI_RATE] * x[X.OMEGA_I]
+            inertia(inner, data, w) * dx[X.OMEGA_I] - half_slope(inner, data, w) * w[Q.PHI_RATE] * x[X.OMEGA_I]
         )
     dx[n + KersX.RHO] = (w[k + W_LAW + RATE] - x[n + KersX.RHO]) / p[KersP.T_A]
     dx[n + KersX.FORCE_O] = (w[k + NEED] - x[n + KersX.FORCE_O]) / p[KersP.T_A]
@@ -310,18 +298,17 @@ def all_rates(x, u, p, data, dx, w):
 @kernel
 def all_outputs(whole, x, u, p, data, y, w):
     """Outputs of the variator, those of `contact_outputs` only if `whole`, then those of the unit."""
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
-    n = int(data[D.N_Y])
+    k = w_kers(data)
+    n = outputs_of_variator(data)
     inner_inputs(x, u, p, data, w)
     state_outputs(x, w[k + W_U : k + W_U + N_U], w[k + W_P : k + W_P + N_P], data, y, w)
     if whole:
-        contact_outputs(x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE], data, y, w)
+        contact_outputs(angle(x, data), data, y, w)
     controller(x, u, p, data, w)
     y[n + KersY.TAU] = p[KersP.N_I] * y[Y.I]
     y[n + KersY.TAU_EST] = w[k + W_LAW + TAU_EST]
     y[n + KersY.TAU_MAX] = w[k + TAU_MAX]
-    y[n + KersY.THETA] = 0.5 * math.pi - (x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE])
+    y[n + KersY.THETA] = 0.5 * math.pi - angle(x, data)
     y[n + KersY.TORQUE_LIMITED] = w[k + OVER]
     for i in range(N_BOUNDS):
         y[n + KersY.RATE_LIMITED + i] = 1.0 if w[k + BOUND] == i + 1 else 0.0
@@ -337,9 +324,8 @@ def all_outputs(whole, x, u, p, data, y, w):
 def kers_initialise(p, data, u, x, work):
     """Start at the start ratio and speed without torque; clamped as the demand needs."""
     prepare(p, data, work)
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
-    n = int(data[D.N_X])
+    k = w_kers(data)
+    n = states(data)
     for i in range(N_U):
         work[k + W_U + i] = 0.0
     work[k + W_U + U.I] = p[KersP.N_I] * u[KersU.W]
@@ -353,7 +339,7 @@ def kers_initialise(p, data, u, x, work):
     x[n + KersX.POWER] = 0.0
     x[n + KersX.SHAFT] = u[KersU.W]
     x[n + KersX.DEMAND] = 0.0
-    m = int(data[c + KersD.N_ALL])
+    m = kers_states(data)
     dx = work[k + W_K_1 : k + W_K_1 + m]
     all_rates(x, u, p, data, dx, work)
     x[n + KersX.FORCE_O] = work[k + NEED]
@@ -369,10 +355,9 @@ def kers_derivative(t, x, u, p, data, dx, work):
 @kernel
 def kers_linearise(t, x, u, p, data, f, jac, work):
     """Right-hand side and ``df/dx``, of the controller by its own time constants, see `rtcvt.model.Coupling`."""
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
-    n = int(data[D.N_X])
-    m = int(data[c + KersD.N_ALL])
+    k = w_kers(data)
+    n = states(data)
+    m = kers_states(data)
     all_rates(x, u, p, data, f, work)
     fast_jacobian(x, work[k + W_P : k + W_P + N_P], data, work, work[k + W_MATRIX : k + W_MATRIX + n * n])
     for i in range(m * m):
@@ -397,16 +382,15 @@ def kers_flange(k, x, u, p, data, work):
 @kernel
 def kers_port(k, x, u, p, data, row, column, work):
     """See `rtcvt.model.Coupling`: the coupling between shaft and primary."""
-    c = int(data[D.KERS])
-    for i in range(int(data[c + KersD.N_ALL])):
+    for i in range(kers_states(data)):
         row[i] = 0.0
         column[i] = 0.0
-    at = N_HYBRID if data[D.HYBRID] != 0.0 else N_RIGID
-    inner = int(data[c + KersD.AT_WORK]) + W_P
+    at = x_coupling(U.I, data)
+    inner = w_kers(data) + W_P
     for i in range(at, at + 2):
         row[i] = p[KersP.N_I]
         column[i] = p[KersP.N_I] * work[inner + P.C_I]
-    column[int(data[D.N_X]) + KersX.SHAFT] = 1.0 / p[KersP.T_D]
+    column[states(data) + KersX.SHAFT] = 1.0 / p[KersP.T_D]
     return 0.0
 
 
@@ -425,23 +409,22 @@ def kers_brief(t, x, u, p, data, y, work):
 @kernel
 def own_solve(h, k, p, tau_filter):
     """The controller's part of ``(I - gamma h A) k = k`` in ``k[0:]``, with its time constants in A."""
-    k[KersX.RHO] /= 1.0 + GAMMA * h / p[KersP.T_A]
-    k[KersX.FORCE_O] /= 1.0 + GAMMA * h / p[KersP.T_A]
-    k[KersX.POWER] /= 1.0 + GAMMA * h / tau_filter
-    k[KersX.SHAFT] /= 1.0 + GAMMA * h / p[KersP.T_D]
-    k[KersX.DEMAND] /= 1.0 + GAMMA * h / p[KersP.T_A]
+    k[KersX.RHO] /= 1.0 + ROS2_GAMMA * h / p[KersP.T_A]
+    k[KersX.FORCE_O] /= 1.0 + ROS2_GAMMA * h / p[KersP.T_A]
+    k[KersX.POWER] /= 1.0 + ROS2_GAMMA * h / tau_filter
+    k[KersX.SHAFT] /= 1.0 + ROS2_GAMMA * h / p[KersP.T_D]
+    k[KersX.DEMAND] /= 1.0 + ROS2_GAMMA * h / p[KersP.T_A]
 
 
 @kernel
 def kers_trial(h, x, x_1, u, p, data, work):
     """A step from `x` into `x_1`, and whether it is `rough`, as in `kernels.trial`."""
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
-    n = int(data[D.N_X])
-    m = int(data[c + KersD.N_ALL])
+    k = w_kers(data)
+    n = states(data)
+    m = kers_states(data)
     k_1 = work[k + W_K_1 : k + W_K_1 + m]
     k_2 = work[k + W_K_2 : k + W_K_2 + m]
-    sizes = int(data[c + KersD.SIZES])
+    sizes = kers_entry(KersD.SIZES, data)
     matrix = k + W_MATRIX
     pivot = matrix + n * n
     inner = work[k + W_P : k + W_P + N_P]
@@ -449,38 +432,26 @@ def kers_trial(h, x, x_1, u, p, data, work):
     all_rates(x, u, p, data, k_1, work)
     first = piece(work)
     fast_jacobian(x, inner, data, work, work[matrix : matrix + n * n])
-    for i in range(n * n):
-        work[matrix + i] *= -GAMMA * h
-    for i in range(n):
-        work[matrix + i * n + i] += 1.0
-    lu(n, work, matrix, pivot)
+    implicit_matrix(n, ROS2_GAMMA * h, work, matrix, pivot)
     lu_solve(n, work, matrix, pivot, k + W_K_1)
     own_solve(h, k_1[n:m], p, tau_filter)
-    for i in range(m):
-        x_1[i] = x[i] + h * k_1[i]
+    ros2_stage(m, h, x, k_1, x_1)
     all_rates(x_1, u, p, data, k_2, work)
-    for i in range(m):
-        k_2[i] -= 2.0 * k_1[i]
+    ros2_side(m, k_1, k_2)
     lu_solve(n, work, matrix, pivot, k + W_K_2)
     own_solve(h, k_2[n:m], p, tau_filter)
-    for i in range(m):
-        x_1[i] = x[i] + 1.5 * h * k_1[i] + 0.5 * h * k_2[i]
+    ros2_new(m, h, x, k_1, k_2, x_1)
     if data[D.HYBRID] != 0.0:
-        second = piece(work)
-        tractions(x_1, inner, work)
-        if first != second or piece(work) != second:
-            step_across(h, x, x_1, work[k + W_U : k + W_U + N_U], inner, data, work)
-    for i in range(m):
-        k_1[i] = 0.5 * h * (k_1[i] + k_2[i])
-    return rough(ROUGH, m, k_1, data[sizes : sizes + m], x)
+        keep_piece(first, h, x, x_1, work[k + W_U : k + W_U + N_U], inner, data, work)
+    ros2_error(m, h, k_1, k_2)
+    return rough(ERROR_BOUND, m, k_1, data[sizes : sizes + m], x)
 
 
 @kernel
 def kers_advance(h, x, u, p, data, work):
     """One internal step in place, refined as in `kernels.advance`."""
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
-    m = int(data[c + KersD.N_ALL])
+    k = w_kers(data)
+    m = kers_states(data)
     x_1 = work[k + W_X_1 : k + W_X_1 + m]
     part = 1.0
     left = 1.0
@@ -503,10 +474,9 @@ def kers_advance(h, x, u, p, data, work):
 @kernel
 def kers_step(t, h, x, u, p, data, y, work):
     """One communication step in the fewest equal internal steps that are not above the unit's own."""
-    c = int(data[D.KERS])
-    k = int(data[c + KersD.AT_WORK])
-    m = int(data[c + KersD.N_ALL])
-    n_y = int(data[c + KersD.N_Y_ALL])
+    k = w_kers(data)
+    m = kers_states(data)
+    n_y = kers_entry(KersD.N_Y_ALL, data)
     saved = work[k + W_OLD : k + W_OLD + m]
     steps = enter(t, h, data[D.INTERNAL_STEP], N_KERS_U, u, m, x, saved)
     if steps == 0:
@@ -519,5 +489,5 @@ def kers_step(t, h, x, u, p, data, y, work):
     all_outputs(True, x, u, p, data, y_new, work)
     y_new[Y.COARSE] = coarse
     status = leave(True, m, x, saved, n_y, y_new, y)
-    limited = status != FAILED and y[Y.OUTSIDE] + y[Y.COARSE] + y[int(data[D.N_Y]) + KersY.SATURATED] != 0.0
+    limited = status != FAILED and y[Y.OUTSIDE] + y[Y.COARSE] + y[outputs_of_variator(data) + KersY.SATURATED] != 0.0
     return SATURATED if limited else status

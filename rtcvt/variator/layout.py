@@ -79,90 +79,57 @@ class P(Rows):
     K_BELT = Row("belt.K", "N/m", "stiffness of the belt between a pulley and its middle", 1.0)
     D_BELT = Row("belt.d", "N.s/m", "damping of the belt, in parallel with K", 1e-3, tunable=True)
     V_0 = Row("belt.v_0", "m/s", "regularisation speed of friction: 71 % of its full value there", 1e-4, tunable=True)
-    L_POINT = Row(
-        "belt.l_point",
-        "m",
-        "relaxation length: belt travel over which the operating point follows traction and clamping",
-        1e-4,
-        tunable=True,
-    )
+    L_POINT = Row("belt.l_point", "m",
+        "relaxation length: belt travel over which the operating point follows traction and clamping", 1e-4,
+        tunable=True)  # fmt: skip
     I_START = Row("ratio.start", "1", "ratio at the start", TINY)
     T_RATIO = Row("ratio.T", "s", "time constant of the approach to a given ratio", 1e-3, tunable=True)
     T_STOP = Row("ratio.T_stop", "s", "time constant of the approach to an end stop", 2e-3, tunable=True)
-    CONTROL = Row(
-        "clamp.control", "1", "inputs: both forces, both pressures, or the ratio and the secondary's force",
-        0.0, 2.0, choices=("forces", "pressures", "ratio"),
-    )  # fmt: skip
-    F_SMOOTH = Row(
-        "clamp.F_smooth",
-        "N",
-        "smoothing at zero force: F is replaced by (F + sqrt(F^2 + F_smooth^2))/2",
-        1e-3,
-        tunable=True,
-    )
+    CONTROL = Row("clamp.control", "1", "inputs: both forces, both pressures, or the ratio and the secondary's force",
+        0.0, 2.0, choices=("forces", "pressures", "ratio"))  # fmt: skip
+    F_SMOOTH = Row("clamp.F_smooth", "N", "smoothing at zero force: F is replaced by (F + sqrt(F^2 + F_smooth^2))/2",
+        1e-3, tunable=True)  # fmt: skip
     F_MAX = Row("clamp.F_max", "N", "greatest clamping force of the primary if the ratio is given", 1.0, tunable=True)
     Y_LEAST = Row("clamp.y_min", "1", "least F_CI/F_eq if the ratio is given", 0.1, 1.0, tunable=True)
     Y_MOST = Row("clamp.y_max", "1", "greatest F_CI/F_eq if the ratio is given", 1.0, 10.0, tunable=True)
     A_I = Row("clamp.primary.A", "m2", "piston area of the primary", 0.0, tunable=True)
-    C_W_I = Row(
-        "clamp.primary.c_w",
-        "N.s2/rad2",
-        "centrifugal force of the primary's oil divided by speed squared",
-        0.0,
-        tunable=True,
-    )
+    C_W_I = Row("clamp.primary.c_w", "N.s2/rad2", "centrifugal force of the primary's oil divided by speed squared",
+        0.0, tunable=True)  # fmt: skip
     F_SPRING_I = Row("clamp.primary.F_0", "N", "spring force of the primary at ratio 1", tunable=True)
     K_SPRING_I = Row("clamp.primary.k", "N/m", "stiffness of the primary's spring", 0.0, tunable=True)
     A_O = Row("clamp.secondary.A", "m2", "piston area of the secondary", 0.0, tunable=True)
-    C_W_O = Row(
-        "clamp.secondary.c_w",
-        "N.s2/rad2",
-        "centrifugal force of the secondary's oil divided by speed squared",
-        0.0,
-        tunable=True,
-    )
+    C_W_O = Row("clamp.secondary.c_w", "N.s2/rad2", "centrifugal force of the secondary's oil divided by speed squared",
+        0.0, tunable=True)  # fmt: skip
     F_SPRING_O = Row("clamp.secondary.F_0", "N", "spring force of the secondary at ratio 1", tunable=True)
     K_SPRING_O = Row("clamp.secondary.k", "N/m", "stiffness of the secondary's spring", 0.0, tunable=True)
     NU = Row("oil.nu", "m2/s", "kinematic viscosity of the oil at its operating temperature", 1e-7, 1.0, tunable=True)
     RHO = Row("oil.rho", "kg/m3", "density of the oil", 0.0, 1e4, tunable=True)
     D_M_I = Row("primary.bearing.d_m", "m", "mean diameter of each of the primary's two bearings", 0.0, 1.0)
-    F_0_I = Row(
-        "primary.bearing.f_0", "1", "Palmgren's factor f_0, friction torque without load", 0.0, 100.0, tunable=True
-    )
+    F_0_I = Row("primary.bearing.f_0", "1", "Palmgren's factor f_0, friction torque without load", 0.0, 100.0,
+        tunable=True)  # fmt: skip
     F_1_I = Row("primary.bearing.f_1", "1", "Palmgren's factor f_1, friction torque under load", 0.0, 1.0, tunable=True)
     D_S_I = Row("primary.seal.d", "m", "shaft diameter at the seal; 0: no seal", 0.0, 1.0, tunable=True)
     R_S_I = Row("primary.sheave.R", "m", "outer radius of the primary's sheaves", 0.0, 1.0)
     DIP_I = Row("primary.sheave.dip", "1", "fraction of the sheave faces that runs in oil", 0.0, 1.0, tunable=True)
     D_M_O = Row("secondary.bearing.d_m", "m", "mean diameter of each of the secondary's two bearings", 0.0, 1.0)
-    F_0_O = Row(
-        "secondary.bearing.f_0", "1", "Palmgren's factor f_0, friction torque without load", 0.0, 100.0, tunable=True
-    )
-    F_1_O = Row(
-        "secondary.bearing.f_1", "1", "Palmgren's factor f_1, friction torque under load", 0.0, 1.0, tunable=True
-    )
+    F_0_O = Row("secondary.bearing.f_0", "1", "Palmgren's factor f_0, friction torque without load", 0.0, 100.0,
+        tunable=True)  # fmt: skip
+    F_1_O = Row("secondary.bearing.f_1", "1", "Palmgren's factor f_1, friction torque under load", 0.0, 1.0,
+        tunable=True)  # fmt: skip
     D_S_O = Row("secondary.seal.d", "m", "shaft diameter at the seal; 0: no seal", 0.0, 1.0, tunable=True)
     R_S_O = Row("secondary.sheave.R", "m", "outer radius of the secondary's sheaves", 0.0, 1.0)
     DIP_O = Row("secondary.sheave.dip", "1", "fraction of the sheave faces that runs in oil", 0.0, 1.0, tunable=True)
-    OFFSET = Row(
-        "belt.offset", "m", "axial assembly offset of the belt on the primary from that on the secondary at ratio 1",
-        nominal=1e-3, display="mm", tunable=True,
-    )  # fmt: skip
-    YIELD = Row(
-        "belt.yield", "m/N", "axial compliance of belt and fixed sheaves under both clamping forces together",
-        0.0, nominal=1e-9, tunable=True,
-    )  # fmt: skip
+    OFFSET = Row("belt.offset", "m",
+        "axial assembly offset of the belt on the primary from that on the secondary at ratio 1", nominal=1e-3,
+        display="mm", tunable=True)  # fmt: skip
+    YIELD = Row("belt.yield", "m/N", "axial compliance of belt and fixed sheaves under both clamping forces together",
+        0.0, nominal=1e-9, tunable=True)  # fmt: skip
     C_I = Row("primary.c", "N.m/rad", "stiffness of the coupling between flange primary and its pulley", TINY)
-    D_I = Row(
-        "primary.d", "N.m.s/rad", "damping of the coupling between flange primary and its pulley", TINY, tunable=True
-    )
+    D_I = Row("primary.d", "N.m.s/rad", "damping of the coupling between flange primary and its pulley", TINY,
+        tunable=True)  # fmt: skip
     C_O = Row("secondary.c", "N.m/rad", "stiffness of the coupling between flange secondary and its pulley", TINY)
-    D_O = Row(
-        "secondary.d",
-        "N.m.s/rad",
-        "damping of the coupling between flange secondary and its pulley",
-        TINY,
-        tunable=True,
-    )
+    D_O = Row("secondary.d", "N.m.s/rad", "damping of the coupling between flange secondary and its pulley", TINY,
+        tunable=True)  # fmt: skip
 
 
 N_P = len(P)
@@ -178,30 +145,14 @@ class U(Rows):
 
     I = Row("primary.tau", "N.m", "torque into the variator at flange primary", nominal=100.0)  # noqa: E741
     O = Row("secondary.tau", "N.m", "torque into the variator at flange secondary", nominal=100.0)  # noqa: E741
-    F_I = Row(
-        "clamp.primary.F", "N", "clamping force of the primary, if clamp.control is forces", nominal=1e4, display="kN"
-    )
-    F_O = Row(
-        "clamp.secondary.F",
-        "N",
-        "clamping force of the secondary, if clamp.control is forces or ratio",
-        nominal=1e4,
-        display="kN",
-    )
-    P_I = Row(
-        "clamp.primary.p",
-        "Pa",
-        "pressure in the primary's cylinder, if clamp.control is pressures",
-        nominal=1e6,
-        display="bar",
-    )
-    P_O = Row(
-        "clamp.secondary.p",
-        "Pa",
-        "pressure in the secondary's cylinder, if clamp.control is pressures",
-        nominal=1e6,
-        display="bar",
-    )
+    F_I = Row("clamp.primary.F", "N", "clamping force of the primary, if clamp.control is forces", nominal=1e4,
+        display="kN")  # fmt: skip
+    F_O = Row("clamp.secondary.F", "N", "clamping force of the secondary, if clamp.control is forces or ratio",
+        nominal=1e4, display="kN")  # fmt: skip
+    P_I = Row("clamp.primary.p", "Pa", "pressure in the primary's cylinder, if clamp.control is pressures", nominal=1e6,
+        display="bar")  # fmt: skip
+    P_O = Row("clamp.secondary.p", "Pa", "pressure in the secondary's cylinder, if clamp.control is pressures",
+        nominal=1e6, display="bar")  # fmt: skip
     RATIO = Row("ratio.des", "1", "desired ratio, if clamp.control is ratio", nominal=1.0, set_point=True)
 
 
@@ -221,33 +172,19 @@ class Y(Rows):
     V = Row("belt.v", "m/s", "speed of the belt", None, None, 10.0)
     T_I = Row("belt.T_I", "N", "traction from the primary to the belt", None, None, 1e3)
     T_O = Row("belt.T_O", "N", "traction from the belt to the secondary", None, None, 1e3)
-    EFFICIENCY = Row(
-        "variator.efficiency", "1", "efficiency at the pulleys, power out divided by power in", 0.0, 1.0, 1.0, "%"
-    )
+    EFFICIENCY = Row("variator.efficiency", "1", "efficiency at the pulleys, power out divided by power in", 0.0, 1.0,
+        1.0, "%")  # fmt: skip
     F_CI = Row("thrust.primary", "N", "clamping force on the primary", 0.0, None, 1e4, "kN")
     F_CO = Row("thrust.secondary", "N", "clamping force on the secondary", 0.0, None, 1e4, "kN")
-    THRUST = Row(
-        "thrust.ratio",
-        "1",
-        "thrust ratio, clamping force of the primary divided by that of the secondary",
-        0.0,
-        None,
-        1.0,
-    )
+    THRUST = Row("thrust.ratio", "1", "thrust ratio, clamping force of the primary divided by that of the secondary",
+        0.0, None, 1.0)  # fmt: skip
     BALANCE = Row("thrust.balance", "1", "thrust ratio of equilibrium, at which the ratio is constant", 0.0, None, 1.0)
-    MARGIN = Row(
-        "belt.margin",
-        "1",
-        "margin to macro-slip: least of 1 - traction/capacity of each pulley and 1 - |speed loss|/5 %",
-        None,
-        None,
-        1.0,
-        "%",
-    )
-    MISALIGNMENT = Row(
-        "belt.misalignment", "m", "axial misalignment of the belt, place on the primary less that on the secondary",
-        nominal=1e-3, display="mm",
-    )  # fmt: skip
+    MARGIN = Row("belt.margin", "1",
+        "margin to macro-slip: least of 1 - traction/capacity of each pulley and 1 - |speed loss|/5 %", None, None, 1.0,
+        "%")  # fmt: skip
+    MISALIGNMENT = Row("belt.misalignment", "m",
+        "axial misalignment of the belt, place on the primary less that on the secondary", nominal=1e-3,
+        display="mm")  # fmt: skip
     E = Row("storage.E", "J", "energy of pulleys, belt and couplings", 0.0, None, 1e3, "kJ")
     AXIAL = Row("clamp.P", "W", "power of the clamping forces into the variator", None, None, 100.0)
     SLIDING = Row("loss.sliding", "W", "power lost by creep and macro-slip", 0.0, None, 100.0)
@@ -261,25 +198,17 @@ class Y(Rows):
     OIL = Row("loss.oil", "W", "power lost by the drag of oil on the sheaves", 0.0, None, 10.0)
     # other losses
     COUPLING = Row("loss.coupling", "W", "power lost in the couplings of flanges with given speed", 0.0, None, 1.0)
-    MACRO = Row(
-        "status.macro_slip",
-        "1",
-        "macro-slip: a pulley is at its traction capacity, or the speed loss is above 5 %",
-        boolean=True,
-    )
-    OUTSIDE = Row(
-        "status.extrapolating", "1", "the operating point is outside the data of the identified laws", boolean=True
-    )
+    MACRO = Row("status.macro_slip", "1",
+        "macro-slip: a pulley is at its traction capacity, or the speed loss is above 5 %", boolean=True)  # fmt: skip
+    OUTSIDE = Row("status.extrapolating", "1", "the operating point is outside the data of the identified laws",
+        boolean=True)  # fmt: skip
     END_STOP = Row("status.end_stop", "1", "an end stop of the ratio is active", boolean=True)
-    FORCE_LIMITED = Row(
-        "status.force_limited", "1", "a limit of the primary's clamping force overrides a given ratio", boolean=True
-    )
+    FORCE_LIMITED = Row("status.force_limited", "1", "a limit of the primary's clamping force overrides a given ratio",
+        boolean=True)  # fmt: skip
     COARSE = TOO_COARSE
-    DISTANCE = Row(
-        "status.distance", "1",
-        "distance to the nearest operating point of the campaign, over their typical spacing",
-        0.0, nominal=1.0,
-    )  # fmt: skip
+    DISTANCE = Row("status.distance", "1",
+        "distance to the nearest operating point of the campaign, over their typical spacing", 0.0,
+        nominal=1.0)  # fmt: skip
 
 
 BRIEF = {Y.I, Y.O, Y.RATIO, Y.R_I, Y.R_O, Y.V}  # outputs that the state alone gives
@@ -436,13 +365,8 @@ class KersP(Rows):
     J_F = Row("flywheel.J", "kg.m2", "moment of inertia of the flywheel", TINY)
     B_F = Row("flywheel.b", "N.m.s/rad", "viscous friction of the flywheel", 0.0, tunable=True)
     K_D = Row("shaft.K", "N.m/rad", "stiffness between shaft and primary, at the shaft", TINY)
-    D_D = Row(
-        "shaft.d",
-        "N.m.s/rad",
-        "damping between shaft and primary, in series with an equal stiffness",
-        TINY,
-        tunable=True,
-    )
+    D_D = Row("shaft.d", "N.m.s/rad", "damping between shaft and primary, in series with an equal stiffness", TINY,
+        tunable=True)  # fmt: skip
     W_T_START = Row("shaft.w_start", "rad/s", "speed of the shaft at the start", None, None, 100.0, "rpm")
     SAFETY = Row("clamp.S", "1", "safety factor of the clamping forces against slip", 1.0, tunable=True)
     RESERVE = Row("clamp.Y", "1", "reserve factor of the primary's clamping force for shifting", 1.0, tunable=True)
@@ -480,16 +404,13 @@ class KersY(Rows):
 
     TAU = Row("shaft.tau", "N.m", "torque into the unit at the shaft: tau w is power in", None, None, 100.0)
     TAU_EST = Row("control.tau_est", "N.m", "estimated torque at the shaft", None, None, 100.0)
-    TAU_MAX = Row(
-        "control.tau_max", "N.m", "torque capacity at the shaft with the present clamping forces", 0.0, None, 100.0
-    )
-    THETA = Row(
-        "control.theta", "rad", "tilt of the belt's spans, sin(theta) = (r_I - r_O)/d_A", None, None, 0.1, "deg"
-    )
+    TAU_MAX = Row("control.tau_max", "N.m", "torque capacity at the shaft with the present clamping forces", 0.0, None,
+        100.0)  # fmt: skip
+    THETA = Row("control.theta", "rad", "tilt of the belt's spans, sin(theta) = (r_I - r_O)/d_A", None, None, 0.1,
+        "deg")  # fmt: skip
     SATURATED = Row("control.saturated", "1", "a limit of the controller is active", boolean=True)
-    TORQUE_LIMITED = Row(
-        "control.limited.torque", "1", "the torque is limited to what the clamping forces carry", boolean=True
-    )
+    TORQUE_LIMITED = Row("control.limited.torque", "1", "the torque is limited to what the clamping forces carry",
+        boolean=True)  # fmt: skip
     RATE_LIMITED = Row("control.limited.rate", "1", "the rate of theta is at its largest", boolean=True)
     RATIO_LIMITED = Row("control.limited.ratio", "1", "the controller approaches an end of the ratio", boolean=True)
     SPEED_LIMITED = Row("control.limited.flywheel", "1", "the flywheel's largest speed limits the rate", boolean=True)

@@ -43,6 +43,7 @@ neighbouring numbers without reference to each other, which a compiler may take 
 import math
 
 from rtcvt.kernel import kernel, kernel_of_rows
+from rtcvt.model.places import entry
 from rtcvt.numerics.elementary import exp
 
 BILINEAR, SIGMOID = range(2)
@@ -51,7 +52,7 @@ COORDINATES = 5  # i, xi, kappa, f, y
 N_LAWS = 4  # k, e, c, lambda
 SIGNED = 1  # the one of them that is no exponential; e is the speed loss that it is, less c xi
 CREEP = 2
-SMALL = 0.002  # e_0
+SMALL_SPEED_LOSS = 0.002  # e_0
 ORDER = 3  # splines that do not vanish at a place
 
 ALIGNED = 8  # numbers: rows of tables begin where a cache line does, or reading them takes up to a tenth longer
@@ -74,7 +75,7 @@ N_UNCERTAIN = 4  # thrust ratio, slip, efficiency, peak of the flank normal forc
 BLOCK = 64
 LANES = 8  # distances at a time; a step of `_nearest` says it too
 PER_BLOCK = 8 + 4 * BLOCK
-FAR = 16.0  # square of the largest distance
+MAX_DISTANCE_SQUARED = 16.0  # square of the largest distance
 
 # the header of networks, behind which W_1, W_2 of each network and W follow: the row of b, then one for each weight
 NETWORKS = 0
@@ -101,7 +102,7 @@ IN_Y = NEAREST + LANES  # the polynomials in t_5; then the splines' sums of the 
 @kernel
 def _coordinate(data, at, j, z, phi):
     """Write t of coordinate `j` at `z`; returns how far z is outside its range, as a share of it."""
-    c = at + int(data[at + COORDINATE]) + 6 * j
+    c = at + entry(at + COORDINATE, data) + 6 * j
     low = data[c + 2]
     high = data[c + 3]
     excess = 0.0
@@ -143,15 +144,15 @@ def _splines(n, t, at, phi):
 @kernel_of_rows
 def _sum_up(data, at, table, many, phi, first):
     """Write `many` sums of splines to ``phi[first:]`` and use three times as many places; `table`: of their header."""
-    n_1 = int(data[at + table + 2])
-    n_2 = int(data[at + table + 3])
-    n_3 = int(data[at + table + 4])
-    place = _splines(int(data[at + table + 1]), phi[0], WEIGHTS, phi)
+    n_1 = entry(at + table + 2, data)
+    n_2 = entry(at + table + 3, data)
+    n_3 = entry(at + table + 4, data)
+    place = _splines(entry(at + table + 1, data), phi[0], WEIGHTS, phi)
     place = place * n_1 + _splines(n_1, phi[1], WEIGHTS + 3, phi)
     place = place * n_2 + _splines(n_2, phi[2], WEIGHTS + 6, phi)
     place = place * n_3 + _splines(n_3, phi[3], WEIGHTS + 9, phi)
     step = n_3 * many
-    corner = at + int(data[at + table]) + place * many
+    corner = at + entry(at + table, data) + place * many
     row = ORDER * many
     total = phi[first : first + row]
     for m in range(row):
@@ -201,7 +202,7 @@ def stage_1(data, at, i, xi, kappa, f, phi):
     excess = _coordinate(data, at, 1, xi, phi)
     if excess > outside:
         outside = excess
-    c = at + int(data[at + COORDINATE]) + 6
+    c = at + entry(at + COORDINATE, data) + 6
     if xi > data[c + 3]:
         xi = data[c + 3]
     elif not xi >= data[c + 2]:
@@ -230,7 +231,7 @@ def stage_2(data, at, y, phi):
     t = phi[4]
     phi[IN_Y] = 1.0
     phi[IN_Y + 1] = t
-    for m in range(2, int(data[at + N_LAW])):
+    for m in range(2, entry(at + N_LAW, data)):
         phi[IN_Y + m] = 2.0 * t * phi[IN_Y + m - 1] - phi[IN_Y + m - 2]
     return outside
 
@@ -238,7 +239,7 @@ def stage_2(data, at, y, phi):
 @kernel
 def laws(data, at, phi, out):
     """Write k, e, c and lambda to `out` behind `stage_2`."""
-    n = int(data[at + N_LAW])
+    n = entry(at + N_LAW, data)
     c = IN_Y + n + 1
     _sum_up(data, at, LAW_SPLINES, N_LAWS * n, phi, c)
     for k in range(N_LAWS):
@@ -247,7 +248,7 @@ def laws(data, at, phi, out):
             total += phi[c + n * k + m] * phi[IN_Y + m]
         growth = exp(total)
         if k == SIGNED:
-            out[k] = 0.5 * SMALL * (growth - 1.0 / growth)
+            out[k] = 0.5 * SMALL_SPEED_LOSS * (growth - 1.0 / growth)
         else:
             out[k] = growth
     out[SIGNED] -= out[CREEP] * phi[XI]
@@ -256,8 +257,8 @@ def laws(data, at, phi, out):
 @kernel
 def aside(data, at, phi):
     """Sum up what comes out aside behind `laws`, whose sums are lost; returns its place in phi."""
-    c = IN_Y + int(data[at + N_LAW]) + 1
-    _sum_up(data, at, ASIDE, int(data[at + N_ASIDE]), phi, c)
+    c = IN_Y + entry(at + N_LAW, data) + 1
+    _sum_up(data, at, ASIDE, entry(at + N_ASIDE, data), phi, c)
     return c
 
 
@@ -282,16 +283,16 @@ def distance(data, at, phi):
     It is at most 16. The block whose bounds are nearest comes first, others only if their bounds are nearer than all
     points so far.
     """
-    c = at + int(data[at + CENTRE])
+    c = at + entry(at + CENTRE, data)
     first = 0
-    least = FAR
-    for k in range(int(data[at + N_BLOCKS])):
+    least = MAX_DISTANCE_SQUARED
+    for k in range(entry(at + N_BLOCKS, data)):
         outside = _outside(data, c + k * PER_BLOCK, phi)
         if outside < least:
             least = outside
             first = k
     least = _nearest(data, c + first * PER_BLOCK + 8, phi)
-    for k in range(int(data[at + N_BLOCKS])):
+    for k in range(entry(at + N_BLOCKS, data)):
         outside = _outside(data, c + k * PER_BLOCK, phi)
         if k != first and outside < least:
             d = _nearest(data, c + k * PER_BLOCK + 8, phi)
@@ -301,14 +302,14 @@ def distance(data, at, phi):
 
 @kernel_of_rows
 def _nearest(data, c, phi):
-    """Square of the distance to the nearest of the points at ``data[c]``, at most `FAR`."""
+    """Square of the distance to the nearest of the points at ``data[c]``, at most `MAX_DISTANCE_SQUARED`."""
     t_0 = phi[0]
     t_1 = phi[1]
     t_2 = phi[2]
     t_3 = phi[3]
     nearest = phi[NEAREST : NEAREST + LANES]
     for m in range(LANES):
-        nearest[m] = FAR
+        nearest[m] = MAX_DISTANCE_SQUARED
     for first in range(c, c + BLOCK, 8):
         c_0 = data[first : first + LANES]
         c_1 = data[first + BLOCK : first + BLOCK + LANES]
@@ -368,11 +369,11 @@ def _bend(n, a):
 @kernel
 def network(data, at, phi):
     """Evaluate networks behind `stage_2`; `at` is where theirs begin. Returns the place in `phi` of what comes out."""
-    networks = int(data[at + NETWORKS])
-    n = int(data[at + N_FIRST])
-    m = int(data[at + N_SECOND])
-    n_out = int(data[at + N_OUT])
-    first = int(data[at + PLACE])
+    networks = entry(at + NETWORKS, data)
+    n = entry(at + N_FIRST, data)
+    m = entry(at + N_SECOND, data)
+    n_out = entry(at + N_OUT, data)
+    first = entry(at + PLACE, data)
     units = first + n
     out = units + networks * m
     g = phi[first : first + n]
@@ -393,11 +394,11 @@ def network(data, at, phi):
 @kernel
 def reconstruct(data, at, field, phi, first, values):
     """Write a field to the cells `values`; `at`: the fields' table, `first`: place that `network` returned for it."""
-    cells = int(data[at + CELLS])
+    cells = entry(at + CELLS, data)
     h = at + FIELD + PER_FIELD * field
-    modes = int(data[h])
-    a = first + int(data[h + 1])
-    u = at + int(data[h + 2])
+    modes = entry(h, data)
+    a = first + entry(h + 1, data)
+    u = at + entry(h + 2, data)
     for m in range(cells):
         values[m] = 0.0
     add_rows(modes, cells, phi[a : a + modes], data[u : u + modes * cells], values)

@@ -28,7 +28,7 @@ from rtcvt.variator.regression import (
     LAYERS,
     N_ACROSS,
     PEAKS,
-    SMALL,
+    SMALL_SPEED_LOSS,
     THRUST,
     aside,
     distance,
@@ -193,7 +193,9 @@ def test_the_speed_loss_does_not_fall_as_the_torque_ratio_grows(model):
         Z = of_scaled(model, row)
         found = model.evaluate(Z)
         slip = found["e"] + found["c"] * Z[:, 1]
-        expected = SMALL * np.sinh(_at(nearest[..., k % 3], [a[:1] if j != 1 else a for j, a in enumerate(row.T[:4])]))
+        expected = SMALL_SPEED_LOSS * np.sinh(
+            _at(nearest[..., k % 3], [a[:1] if j != 1 else a for j, a in enumerate(row.T[:4])])
+        )
         assert_allclose(slip, expected.ravel(), rtol=10 * GRAIN, atol=1e-6)
         assert np.diff(slip).min() > -1e-5
     assert (np.diff(raw, axis=1) < 0.0).mean() > 0.2

@@ -49,7 +49,7 @@ CORRECTIONS = ("thrust_ratio", "slip", "loss", "exit_force.primary", "exit_force
 
 
 def _speed_loss(g: Array) -> Array:
-    return regression.SMALL * np.sinh(g)
+    return regression.SMALL_SPEED_LOSS * np.sinh(g)
 
 
 _LINKS: dict[str, Callable[[Array], Array]] = {"k": np.exp, "e": _speed_loss, "c": np.exp, "lambda": np.exp}

@@ -13,7 +13,7 @@ from rtcvt.errors import InputError
 from rtcvt.offline.variator.correction import Spatial, _coefficients, correct, load_spatial, spatial_rows
 from rtcvt.offline.variator.twins import ACROSS
 from rtcvt.variator.reduced.coordinates import scaled
-from rtcvt.variator.regression import SMALL
+from rtcvt.variator.regression import SMALL_SPEED_LOSS
 
 
 def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
@@ -35,10 +35,10 @@ def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
     }
     apart = {k: (4.0 if k == "speed loss" else 1.0) * (0.04 + 0.05 * x[:, 0] - 0.04 * x[:, 1]) for k in base}
     size = {k: 1e-4 if k == "speed loss" else 5e-3 for k in base}
-    regressed = base | {"speed loss": np.arcsinh(base["speed loss"] / SMALL)}
+    regressed = base | {"speed loss": np.arcsinh(base["speed loss"] / SMALL_SPEED_LOSS)}
     values = {k: v + apart[k] + 5e-3 * rng.normal(size=60) for k, v in regressed.items()}
-    values["speed loss"] = SMALL * np.sinh(values["speed loss"])
-    apart["speed loss"] = SMALL * np.sinh(regressed["speed loss"] + apart["speed loss"]) - base["speed loss"]
+    values["speed loss"] = SMALL_SPEED_LOSS * np.sinh(values["speed loss"])
+    apart["speed loss"] = SMALL_SPEED_LOSS * np.sinh(regressed["speed loss"] + apart["speed loss"]) - base["speed loss"]
     across = {
         k: (1e-3 if k in ("misalignment", "ring_to_pillar") else 30.0 * point[:, 3]) * (2.0 + x[:, 0]) for k in ACROSS
     }

@@ -20,7 +20,7 @@ from rtcvt.offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Pass
 from rtcvt.variator.reduced.coordinates import Coordinate
 from rtcvt.variator.reduced.file import write_reduced
 from rtcvt.variator.reduced.model import Peak, ReducedField, ReducedModel
-from rtcvt.variator.regression import SMALL
+from rtcvt.variator.regression import SMALL_SPEED_LOSS
 from rtcvt.variator.unit import read_variator
 
 ZETA, K, SLIP, C, LAMBDA = 1.3, 1e-2, 0.0026, 0.004, 0.001
@@ -35,7 +35,7 @@ CONSTANTS = {
 @pytest.fixture(scope="module")
 def reduced():
     one = np.ones(1)
-    laws = np.array([np.log(K), np.arcsinh(SLIP / SMALL), np.log(C), np.log(LAMBDA)])
+    laws = np.array([np.log(K), np.arcsinh(SLIP / SMALL_SPEED_LOSS), np.log(C), np.log(LAMBDA)])
     coordinates = tuple(
         Coordinate(n, m, 1.0, low, high)
         for n, m, low, high in (

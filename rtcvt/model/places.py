@@ -1,0 +1,15 @@
+"""Whole numbers among the constants of a unit: sizes, and places in this or another buffer (`rtcvt.model.table`)."""
+
+from rtcvt.kernel import kernel
+
+
+@kernel
+def entry(place, data):
+    """Whole number at a place of the constants."""
+    return int(data[place])
+
+
+@kernel
+def end_of(place, data):
+    """The place behind a block, whose place and size are next to each other in the constants."""
+    return int(data[place] + data[place + 1])

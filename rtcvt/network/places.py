@@ -1,0 +1,214 @@
+"""Where the data of a network stand: sizes, and the places of parts, flanges, shafts and nodes in the buffers.
+
+Parts, connected flanges, shafts and nodes whose flanges all take a speed count from 0, see `rtcvt.network.layout`.
+"""
+
+from rtcvt.kernel import kernel
+from rtcvt.network.layout import N_END, N_PART, N_SHAFT, D, End, Part, Shaft
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def ends(data):
+    """Number of connected flanges."""
+    return int(data[D.ENDS])
+
+
+@kernel
+def shafts(data):
+    """Number of shafts."""
+    return int(data[D.SHAFTS])
+
+
+@kernel
+def coupled_parts(data):
+    """Number of parts with connected flanges; they come first."""
+    return int(data[D.COUPLED])
+
+
+@kernel
+def block_size(data):
+    """Number of states of the coupled parts and shafts and of unknowns of the nodes."""
+    return int(data[D.N_Z])
+
+
+@kernel
+def block_states(data):
+    """Number of states of the coupled parts and shafts."""
+    return int(data[D.N_D])
+
+
+@kernel
+def border_size(data):
+    """Number of twists of the shafts and of unknowns of the nodes."""
+    return int(data[D.N_B])
+
+
+@kernel
+def border_start(data):
+    """Place in x of the first twist of a shaft, behind which the unknowns of the nodes follow."""
+    return int(data[D.N_D] - data[D.SHAFTS])
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def part(c, data):
+    """Place of `Part` of part c in data."""
+    return int(data[D.PART]) + N_PART * c
+
+
+@kernel
+def part_states(c, data):
+    """Number of states of part c."""
+    return int(data[part(c, data) + Part.N_X])
+
+
+@kernel
+def part_x(c, data):
+    """Place of the first state of part c in x."""
+    return int(data[part(c, data) + Part.X])
+
+
+@kernel
+def jacobian(c, data):
+    """Place of df/dx of part c in work."""
+    return int(data[part(c, data) + Part.JAC])
+
+
+# --- connected flanges ------------------------------------------------------------------------------------------------
+
+
+@kernel
+def end(e, data):
+    """Place of `End` of flange e in data."""
+    return int(data[D.END]) + N_END * e
+
+
+@kernel
+def end_part(e, data):
+    """The part of flange e."""
+    return int(data[end(e, data) + End.PART])
+
+
+@kernel
+def end_number(e, data):
+    """Which input of its part flange e is."""
+    return int(data[end(e, data) + End.K])
+
+
+@kernel
+def end_input(e, data):
+    """Place of the input of flange e in work."""
+    return int(data[part(end_part(e, data), data) + Part.IN] + data[end(e, data) + End.K])
+
+
+@kernel
+def torque_sign(e, data):
+    """Torque into the part by the input of flange e [-]; 0 if this takes a speed."""
+    return data[end(e, data) + End.SIGN]
+
+
+@kernel
+def x_torque(e, data):
+    """Place in x of the torque into flange e, which takes a torque."""
+    return int(data[end(e, data) + End.Z])
+
+
+@kernel
+def x_speed(e, data):
+    """Place in x of the speed of the node of flange e, or -1 at ground."""
+    return int(data[end(e, data) + End.W])
+
+
+@kernel
+def x_input(e, data):
+    """Place in x of the torque or speed that is the input of flange e, or -1 at ground."""
+    record = end(e, data)
+    return int(data[record + End.Z] if data[record + End.SIGN] != 0.0 else data[record + End.W])
+
+
+@kernel
+def unknown(e, data):
+    """Place in the border of the unknown that is the input of flange e, below zero for none."""
+    return x_input(e, data) - border_start(data)
+
+
+@kernel
+def end_row(e, data):
+    """Place in work: how the output of flange e depends on its part's states; then how these depend on its input."""
+    return int(data[end(e, data) + End.ROW])
+
+
+# --- shafts, nodes, signals ------------------------------------------------------------------------------------------
+
+
+@kernel
+def x_twist(s, data):
+    """Place of the twist of shaft s in x."""
+    return int(data[int(data[D.SHAFT]) + N_SHAFT * s + Shaft.X])
+
+
+@kernel
+def x_shaft_end(side, s, data):
+    """Place in x of the speed at the first (0) or second end (1) of shaft s, or -1 at ground."""
+    return int(data[int(data[D.SHAFT]) + N_SHAFT * s + Shaft.A + side])
+
+
+@kernel
+def p_shaft(s, data):
+    """Place of `ShaftP` of shaft s in p."""
+    return int(data[int(data[D.SHAFT]) + N_SHAFT * s + Shaft.P])
+
+
+@kernel
+def x_massless(k, data):
+    """Place in x of the speed of the k-th node whose flanges all take it."""
+    return int(data[int(data[D.MASSLESS]) + k])
+
+
+@kernel
+def operation(o, data):
+    """Place in data of the o-th operation that carries signals: an `Op` and its two places."""
+    return int(data[D.OP]) + 3 * o
+
+
+# --- scratch memory ---------------------------------------------------------------------------------------------------
+
+
+@kernel
+def w_rates(data):
+    """Place of the rates, and of the residuals at the nodes."""
+    return int(data[D.W_DX])
+
+
+@kernel
+def w_start(data):
+    """Place of the block's states before an internal step."""
+    return int(data[D.W_START])
+
+
+@kernel
+def w_stages(data):
+    """Place of the three stages of a step."""
+    return int(data[D.W_K])
+
+
+@kernel
+def w_border(data):
+    """Place of the derivative of the border."""
+    return int(data[D.W_BORDER])
+
+
+@kernel
+def w_pivots(data):
+    """Place of the pivots of the block."""
+    return int(data[D.W_PIVOT])
+
+
+@kernel
+def w_outputs(data):
+    """Place of the new outputs."""
+    return int(data[D.W_Y])

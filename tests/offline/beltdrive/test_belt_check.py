@@ -15,7 +15,7 @@ from rtcvt.files.recording import read_recording
 from rtcvt.files.unitfile import UnitFile
 from rtcvt.kind import load_unit
 from rtcvt.model.simulate import simulate
-from rtcvt.offline.beltdrive import rosenbrock, verification
+from rtcvt.offline.beltdrive import rosenbrock, tasks, verification
 from rtcvt.offline.beltdrive.report import report_page
 from rtcvt.offline.beltdrive.results import Case, Result
 from rtcvt.offline.beltdrive.runs import estimated
@@ -223,7 +223,7 @@ def test_a_full_model_that_fails_ends_the_check(rtcvt, tmp_path, monkeypatch):
     def fails(*given, **named):
         raise ArithmeticError("no step is small enough")
 
-    monkeypatch.setattr(verification, "verify", fails)
+    monkeypatch.setattr(tasks, "verify", fails)
     code, _, error = rtcvt("check", "small.toml", "-o", "r.html")
     assert code == 1
     assert error.strip() == "error: no step is small enough"

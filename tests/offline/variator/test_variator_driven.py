@@ -258,8 +258,8 @@ def test_check_writes_report_and_figures_and_says_what_is_missed(folder, rtcvt):
     assert by_name["thrust ratio", "largest"]["reached"] is True
     assert by_name["slip", "quadratic mean"]["reached"] is False
     rows = error_rows(load_unit("v.toml"), "hybrid", {}, folder / "r.json", lambda *_: None)
-    assert [r.signal for r in rows][:2] == ["thrust ratio, quadratic mean", "thrust ratio, largest"]
-    slip = next(r for r in rows if r.signal.startswith("slip"))
+    assert [r.name for r in rows][:2] == ["thrust ratio, quadratic mean", "thrust ratio, largest"]
+    slip = next(r for r in rows if r.name.startswith("slip"))
     assert (slip.nrms, slip.limit) == (by_name["slip", "quadratic mean"]["value"]["hybrid"], 0.0012)
 
 
@@ -305,7 +305,7 @@ def test_check_against_chosen_runs(folder, rtcvt, monkeypatch):
     (folder / "point-000.h5").touch()
     asked = []
     monkeypatch.setattr(
-        "rtcvt.offline.variator.heldout.condense",
+        "rtcvt.offline.variator.check_task.condense",
         lambda files: asked.extend(files) or read_heldout(folder / "table.h5"),
     )
     assert rtcvt("check", "v.toml", "--runs", "sweep-*.h5", "-o", "chosen.html")[0] == 1

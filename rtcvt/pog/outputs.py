@@ -75,7 +75,6 @@ def element_outputs(x, p, data, y, work):
 @kernel
 def write_outputs(loaded, mode, held, x, u, p, data, y, work):
     """All outputs; `loaded` is 1 if the torques of `x` are known, see `rtcvt.pog.equations.torques`."""
-    n = places.states(data)
     omega = places.gear_vector(GearVector.OMEGA, data)
     F = places.gear_vector(GearVector.SCRATCH_2, data)
     kinematics(2, places.theta_of(x, data), p, data, work)  # the next step's Jacobian is here
@@ -92,7 +91,7 @@ def write_outputs(loaded, mode, held, x, u, p, data, y, work):
                 energy += spring_energy(places.contact_stiffness(k, p, data), x[places.x_force(k, data)])
     else:
         f = places.step_block(Block.RATES, data)
-        rigid_forces(x, p, data, work[f : f + n], work, F)
+        rigid_forces(x, p, data, work[f : places.step_block(Block.STAGES, data)], work, F)
     for i in range(places.gears(data)):
         energy += 0.5 * places.inertia(i, p, data) * work[omega + i] * work[omega + i]
         y[places.y_gear(i, data)] = work[omega + i]

@@ -102,13 +102,12 @@ def rigid_forces(x, p, data, dx, work, F):
 
     Call `control` and `port_torques` first, and `gear_speeds` into `GearVector.OMEGA`.
     """
-    n_J = places.gears(data)
     tau = places.gear_vector(GearVector.TAU, data)
     omega = places.gear_vector(GearVector.OMEGA, data)
     B_omega = places.gear_vector(GearVector.SCRATCH, data)
     rate = work[places.controller(data) + RATE]
     rigid_derivative(x, data, dx, work)
-    friction_torques(work[omega : omega + n_J], 1, p, data, work[B_omega : B_omega + n_J])
+    friction_torques(work[omega:], 1, p, data, work[B_omega:])
     for k in range(places.contacts(data)):
         i = places.ordered(k, data)
         Q = places.gear_row(0, i, data)

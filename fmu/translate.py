@@ -663,16 +663,18 @@ class _KernelReader:
     def on_Call(self, node: ast.Call) -> Expression:
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise self.error(node, "arguments by place only")
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            if self.python.__globals__.get(node.func.value.id) is math and node.func.attr in _EXACT:
-                return self.exact(node, node.func.attr)
-            raise self.error(
-                node, f"'{ast.unparse(node.func)}' is not in the subset: sqrt, floor, ceil and fabs of math"
-            )
-        if not isinstance(node.func, ast.Name):
+        if not isinstance(node.func, ast.Name | ast.Attribute):
             raise self.error(node, self.outside(node))
-        name = node.func.id
-        called = self.python.__globals__.get(name)
+        name = ast.unparse(node.func)
+        if isinstance(node.func, ast.Name):
+            called = self.python.__globals__.get(name)
+        else:
+            home = self.python.__globals__.get(ast.unparse(node.func.value))
+            if home is math and node.func.attr in _EXACT:
+                return self.exact(node, node.func.attr)
+            called = getattr(home, node.func.attr, None) if isinstance(home, ModuleType) else None
+            if not hasattr(called, "py_func"):
+                raise self.error(node, f"'{name}' is not in the subset: sqrt, floor, ceil, fabs of math; kernels")
         if called is None and name in ("int", "float", "abs"):
             return self.converted(node, name)
         if not hasattr(called, "py_func"):

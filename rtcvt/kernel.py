@@ -1,9 +1,10 @@
 """The decorator of every real-time kernel, and the subset of Python that a kernel keeps to.
 
 A kernel works on 1-D float64 arrays that its caller owns. It uses float64 and int64 scalars, loops with integer
-bounds, indexing, views ``a[i:j]`` as arguments, and calls to other kernels. It never allocates, raises, recurses,
-assigns to a slice or calls a library, so that the same text is compiled by numba here and can be compiled by any
-C compiler elsewhere. Division by zero gives Inf or NaN as in C; ``step`` functions turn those into a status.
+bounds, indexing, views ``a[i:j]`` as arguments, and calls to other kernels, by name or as ``module.name``. It never
+allocates, raises, recurses, assigns to a slice or calls a library, so that the same text is compiled by numba here and
+can be compiled by any C compiler elsewhere. Division by zero gives Inf or NaN as in C; ``step`` functions turn those
+into a status.
 
 Every kernel of the house is compiled by one policy (`compiler`), the full models' with options of their own.
 

@@ -10,12 +10,28 @@ in parts of a quarter, then of a sixteenth. Where these are too coarse as well, 
 import math
 
 from rtcvt.kernel import FAILED, OK, kernel
+from rtcvt.model.table import Places
 
 HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
 MOST_STEPS = 1e6  # internal steps in one communication step
 FINER = 0.25  # a part of an internal step as a share of the next larger one
 LEAST_PART = 1.0 / 16.0  # of an internal step
 MOST_TRIALS = 18  # in an internal step: the whole, a quarter, all of the least parts
+
+
+class Block(Places):
+    """Scratch of an internal step with n states: vectors of n numbers each, two matrices behind them."""
+
+    START = "state before the step"
+    STAGE = "state of a stage"
+    RATES = "right-hand side f"
+    STAGES = "the first of the four stages of `rtcvt.numerics.integrators`"
+    STAGE_2 = "the second"
+    STAGE_3 = "the third"
+    STAGE_4 = "the fourth"
+    SOLUTION = "of a linear system"
+    PIVOTS = "of the factored matrix"
+    JACOBIAN = "n x n; the factored matrix follows"
 
 
 @kernel

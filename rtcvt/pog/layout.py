@@ -15,6 +15,7 @@ two, the second of them with a damper in series, if they are the coupling of `rt
 
 from rtcvt.control.kers import KERS_SIZE
 from rtcvt.control.limits import CONTROL_SIZE
+from rtcvt.model.stepping import Block
 from rtcvt.model.table import Places, Row, Rows
 
 
@@ -81,8 +82,7 @@ class D(Places):
     X_SPRING = "place in x: torque of the first spring"
     X_THETA = "place in x: the moving variable"
     X_POWER = "place in x: filtered power"
-    X_PHI = "place in x: twist of the first element"
-    X_HEAT = "place in x: heat of the first element"
+    X_PHI = "place in x: twist of the first element; heats of all follow"
     X_OWN = "place in x: speed of the controlled port's gear"
     OWN_PORT = "number of the controlled port"
     U_CONTROL = "place in u: the controller's"
@@ -90,22 +90,18 @@ class D(Places):
     Y_TAU_EST = "place in y: estimated torque, with a KERS"
     Y_THETA = "place in y: the moving variable"
     Y_LIMITED = "place in y: a limit overrides the controller; whether the step is too coarse follows"
-    Y_E = "place in y: stored energy; lost power follows"
-    Y_GEAR = "place in y: speeds"
-    Y_CONTACT = "place in y: contact forces"
-    Y_ELEMENT = "place in y: `ElementY` of each element but plays"
-    Y_PLAY = "place in y: `PlayY` of each contact with play"
-    TAPE = "table: operation, first, second of each instruction"
+    Y_E = "place in y: stored energy; lost power, speeds, contact forces, `ElementY` and `PlayY` of each follow"
+    TAPE = "table: `Instruction` of each"
     TAPE_FIXED = "instructions that do not depend on theta come first: how many"
     TAPE_END = "all instructions: how many"
-    ENTRY = "table: row, column, register of each entry of R that is not zero"
+    ENTRY = "table: `Entry` of each entry of R that is not zero"
     ENTRY_FIXED = "entries that do not depend on theta come first: how many"
     ENTRY_END = "all entries: how many"
-    FRICTION = "table: i, j, sign, place of the coefficient in p"
+    FRICTION = "table: `FrictionD` of each"
     ELEMENT = "table: `Element` of each"
     PLAY = "table: of each contact the element that is its play, or -1"
-    PORT = "table: gear, number of its first spring, how many"
-    SPRING = "table: port, place of the stiffness, place of the damping of a damper in series or -1"
+    PORT = "table: `PortD` of each"
+    SPRING = "table: `SpringD` of each"
     ORDER = "table: gears, dependent ones first, independent ones last"
     START = "table: places of the independent start speeds in p"
     STORAGE = "row of the storage gear in Q1"
@@ -120,48 +116,139 @@ class D(Places):
     W_REGISTER = "value, first and second derivative to theta of each register", lambda d: 3 * d.TAPE_END
     W_R = "R, R': each n_K x n_J", lambda d: 2 * d.N_K * d.N_J
     W_Q = "Q1, Q1', Q1'': each n_J x n_1", lambda d: 3 * d.N_J * d.N_1
-    W_RD = "LU of the dependent columns of R, n_K x n_K", lambda d: d.N_K * d.N_K
-    W_RD_PIVOT = "its pivots", lambda d: d.N_K
-    W_L = "L1 and, behind it, its LU: each n_1 x n_1", lambda d: 2 * d.N_1 * d.N_1
-    W_L_PIVOT = "its pivots", lambda d: d.N_1
-    W_M = "Q1' J dQ1/dtheta and its derivative to theta: each n_1 x n_1", lambda d: 2 * d.N_1 * d.N_1
-    W_A = "A1 and its derivative to theta: each n_1 x n_1", lambda d: 2 * d.N_1 * d.N_1
+    W_RD = "LU of the dependent columns of R, n_K x n_K; its pivots", lambda d: d.N_K * (d.N_K + 1)
+    W_REDUCED = "`Reduced`", lambda d: Reduced.PIVOTS * d.N_1 * d.N_1 + d.N_1
     W_THETA = "the tilt at which all of these hold, and up to which derivative", lambda d: 2
     W_LAW = "numbers of the controller, see rtcvt.control.limits.gather", lambda d: KERS_SIZE
     W_CONTROL = "command for theta', see rtcvt.control.limits", lambda d: CONTROL_SIZE
-    W_TAU = "torques on the gears, n_J", lambda d: d.N_J
-    W_OMEGA = "speeds of the gears, n_J", lambda d: d.N_J
-    W_V = "scratch, n_J", lambda d: d.N_J
-    W_C = "scratch, n_J", lambda d: d.N_J
+    W_GEAR = "`GearVector`: n_J each", lambda d: len(GearVector) * d.N_J
     W_Z = "change of the state by each element's torque, n_E x n_x, at least one", lambda d: (d.N_E + 1) * d.N_X
     W_RESPONSE = "accelerations of the speeds by 1 N.m of each element, n_E x n_J", lambda d: d.N_E * d.N_J
-    W_BOUND = "largest torque of each element, then the least", lambda d: 2 * d.N_E
-    W_FACE = "dw, torque and side of each element where `hold` was last", lambda d: 3 * d.N_E
+    W_ELEMENT = "`ElementW` of each element", lambda d: len(ElementW) * d.N_E
     W_LOAD = "contact forces that load losses", lambda d: d.N_K
-    W_MESH = "c of each loss that drives, then of each that is driven", lambda d: 2 * d.N_LOSS
+    W_LOSS = "`LossW` of each loss", lambda d: len(LossW) * d.N_LOSS
     W_BY_TORQUE = (
         "rigid model's forces in lossy meshes by torques on the gears, then by x1",
         lambda d: d.N_LOSS * (d.N_J + d.N_1),
     )
     W_BY_ELEMENT = "G: these forces by the torques of all elements", lambda d: d.N_LOSS * d.N_E
-    W_LOSS = (
-        "1 - c G; its pivots; c of these; c; forces without losses; losses; torques of stuck teeth: n_loss each",
-        lambda d: d.N_LOSS * d.N_LOSS + 6 * d.N_LOSS,
-    )
-    W_TWIST = "1/(2/h - d phi'/d phi) of each element, negative where no other state follows from phi", lambda d: d.N_E
-    W_HEATING = "change of the heat's rate by that of phi', of phi and of dw: n_E each", lambda d: 3 * d.N_E
-    W_KEY = (
-        "h, pieces of elements and slopes of losses of which the matrix in W_STEP is",
-        lambda d: 1 + d.N_E + 2 * d.N_LOSS,
-    )
-    W_BOX = "matrix of `rtcvt.numerics.complementarity`, n_E x n_E", lambda d: d.N_E * d.N_E
-    W_BOX_Q = "its right-hand side; bounds; torques; sides; pieces; free speeds, n_E each", lambda d: 7 * d.N_E
-    W_BOX_SCRATCH = "its scratch", lambda d: d.N_E * (d.N_E + 2)
+    W_LOSSES = "LU of 1 - c G, n_loss x n_loss; its pivots; torques of losses", lambda d: d.N_LOSS * (d.N_LOSS + 2)
+    W_FACTORED = "h of which the matrix in W_STEP is, 0 if of none", lambda d: 1
+    W_BOX = "`Box`, of `rtcvt.numerics.complementarity`; its scratch", lambda d: d.N_E * (2 * d.N_E + 2 + Box.MATRIX)
     W_SAVED = "state before a communication step, n_x; new outputs, n_y", lambda d: d.N_X + d.N_Y
-    W_STEP = (
-        "state before an internal step; stage state; scratch; f; 4 stages; solution; pivots; Jacobian; matrix",
-        lambda d: 10 * d.N_X + 2 * d.N_X * d.N_X,
-    )
+    W_STEP = "`rtcvt.model.stepping.Block`", lambda d: Block.JACOBIAN * d.N_X + 2 * d.N_X * d.N_X
+
+
+class Instruction(Places):
+    """An instruction of the tape."""
+
+    OPERATION = "a member of `Op`"
+    FIRST = "register, or place of the number"
+    SECOND = "register"
+
+
+class Entry(Places):
+    """An entry of R that is not zero."""
+
+    CONTACT = "its row"
+    GEAR = "its column"
+    REGISTER = "where its value is computed"
+
+
+class FrictionD(Places):
+    """A relative friction."""
+
+    GEAR = "one gear"
+    OTHER = "the other gear"
+    SIGN = "of the speed of the other gear"
+    P = "place of its coefficient in p"
+
+
+class PortD(Places):
+    """A port."""
+
+    GEAR = "its gear"
+    FIRST = "number of its first spring"
+    SPRINGS = "how many it has: 0, 1, or 2 of a coupling"
+
+
+class SpringD(Places):
+    """A spring at a port."""
+
+    PORT = "its port"
+    P_K = "place of its stiffness in p"
+    P_D = "place in p of the damping of a damper in series, or -1"
+
+
+class ElementP(Places):
+    """Parameters of an element; a contact with play has its play alone."""
+
+    CAPACITY = "torque capacity [N.m], efficiency of a contact that loses [-], or play [m]"
+    K = "stiffness [N.m/rad]"
+    D = "damping [N.m.s/rad]"
+
+
+class Reduced(Places):
+    """Matrices of the rigid model, n_1 x n_1 each."""
+
+    L1 = "Q1' J Q1"
+    FACTORS = "LU of L1"
+    M = "Q1' J dQ1/dtheta, N1 over theta'"
+    M_BY_THETA = "its derivative to theta"
+    A1 = "-Q1' B_J Q1"
+    A1_BY_THETA = "its derivative to theta"
+    PIVOTS = "of FACTORS, n_1"
+
+
+class GearVector(Places):
+    """Vectors of n_J numbers."""
+
+    TAU = "torques on the gears [N.m]"
+    OMEGA = "their speeds [rad/s]"
+    SCRATCH = "free"
+    SCRATCH_2 = "free"
+
+
+class ElementW(Places):
+    """What an element carries."""
+
+    HIGH = "largest torque [N.m]"
+    LOW = "least torque [N.m]"
+    DW = "dw where elements were loaded last [rad/s]"
+    TAU = "torque there [N.m]"
+    SIDE = "there: 0 if the faces stick, else the bound at which they carry, 1 or -1; pressed side of a play"
+    START_SIDE = "SIDE at the start of an internal step, `HUGE` where a play's differs at a stage"
+    START_DW = "dw at the start of an implicit Euler step"
+    FREE_DW = "dw at its end without torques of elements"
+    FACTORED_SIDE = "SIDE of which the matrix in W_STEP is"
+    TWIST = "1/(2/h - dphi'/dphi), negative where no other state follows from phi [s]"
+    HEAT_BY_RATE = "change of the heat's rate Q' by that of phi'"
+    HEAT_BY_TWIST = "by that of phi"
+    HEAT_BY_DW = "by that of dw"
+
+
+class LossW(Places):
+    """A mesh that loses."""
+
+    DRIVING = "c if the gear at which it loses drives it [m]"
+    DRIVEN = "c if it is driven [m]"
+    SLOPE = "dtau/dF of which the matrix in W_STEP is [m]"
+    SLOWING = "dtau/dw of which that is [N.m.s/rad]"
+    FACTORED = "c of which the matrix 1 - c G is factored [m]"
+    C = "c that is to be [m]"
+    F_0 = "force without losses [N]"
+    STUCK = "torque if the teeth stuck [N.m]"
+
+
+class Box(Places):
+    """The problem of `rtcvt.numerics.complementarity`: vectors of n_E numbers and a matrix."""
+
+    Q = "right-hand side"
+    LOW = "lower bounds"
+    HIGH = "upper bounds"
+    TAU = "torques"
+    SIDE = "sides"
+    MATRIX = "n_E x n_E; scratch follows"
 
 
 # parameters; units, limits and start values of the geometry are the unit file's
@@ -246,6 +333,14 @@ class PlayY(Rows):
     HEAT = Row("contact.{name}.Q", "J", "heat of the contact of {i} and {j} since the start", nominal=1.0)
 
 
+N_INSTRUCTION = len(Instruction)
+N_ENTRY = len(Entry)
+N_FRICTION_D = len(FrictionD)
+N_PORT_D = len(PortD)
+N_SPRING_D = len(SpringD)
+N_ELEMENT_D = len(Element)
+N_ELEMENT_W = len(ElementW)
+N_LOSS_W = len(LossW)
 N_COUPLING = len(CouplingY)
 N_ELEMENT = len(ElementY)
 N_PLAY = len(PlayY)

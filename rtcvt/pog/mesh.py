@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from rtcvt.pog.unit import Oil
 
 ALPHA = math.radians(20.0)
-LEAST_LOAD = 150e3  # F_bt/b [N/m]
-SLOWEST, FASTEST = 1.0, 50.0  # [m/s]
-BY_LOAD = 0.2  # exponent of load over speed
-LEAST_ETA = 0.5
+MIN_LINE_LOAD = 150e3  # F_bt/b [N/m]
+MIN_SPEED, MAX_SPEED = 1.0, 50.0  # [m/s]
+LOAD_EXPONENT = 0.2  # exponent of load over speed
+MIN_ETA = 0.5
 
 
 def mesh_efficiency(mu: float, z_1: float, z_2: float) -> float:
@@ -53,15 +53,15 @@ def mesh_friction(oil: "Oil", r_1: float, r_2: float) -> float:
     line = 1e-3 * max(oil.force, least_force(oil)) / (math.cos(ALPHA) * oil.width)  # [N/mm]
     v_sum = 2.0 * speed_of(oil) * math.sin(ALPHA)
     rho = 1e3 * math.sin(ALPHA) / abs(1.0 / r_1 + 1.0 / r_2)
-    mu = 0.048 * (line / (v_sum * rho)) ** BY_LOAD * (1e3 * oil.viscosity) ** -0.05
+    mu = 0.048 * (line / (v_sum * rho)) ** LOAD_EXPONENT * (1e3 * oil.viscosity) ** -0.05
     return float(mu * (1e6 * oil.roughness) ** 0.25 * oil.lubricant)
 
 
 def least_force(oil: "Oil") -> float:
     """Tangential force [N] below which the friction does not follow it."""
-    return LEAST_LOAD * math.cos(ALPHA) * oil.width
+    return MIN_LINE_LOAD * math.cos(ALPHA) * oil.width
 
 
 def speed_of(oil: "Oil") -> float:
     """Speed of the file [m/s], within what the friction follows."""
-    return min(max(oil.speed, SLOWEST), FASTEST)
+    return min(max(oil.speed, MIN_SPEED), MAX_SPEED)

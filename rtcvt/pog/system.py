@@ -17,13 +17,14 @@ from rtcvt.model import Coupling, Fidelity, Instance, Model
 from rtcvt.model.coupling import SOFTEST, coupling
 from rtcvt.model.table import TOO_COARSE, Constants, Row, Table
 from rtcvt.numerics.integrators import RK4, ROSENBROCK
-from rtcvt.pog import kernels, layout
-from rtcvt.pog.elements import DELAY, RETURN, TWIST
+from rtcvt.pog import kernels, layout, places
+from rtcvt.pog.elements import DAMPING_TIME, TOOTH_RATE, TWIST_AT_CAPACITY
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.friction import friction_signs
-from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op, PlayY
+from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op, PlayY, Reduced
 from rtcvt.pog.mesh import least_force, speed_of
 from rtcvt.pog.radii import axis_sign, efficiencies, play_width, radii_matrix
+from rtcvt.pog.reduction import friction_torques, kinematics
 from rtcvt.pog.unit import Element, GearSystem, Port, Variable
 
 Matrix = NDArray[np.float64]
@@ -143,11 +144,11 @@ def _elements(table: Table, data: Constants, unit: GearSystem, places: Mapping[s
     data.table(D.PLAY, [float(plays.get(name, -1)) for name in contacts])
     own_plays = [c for c in _contacts(unit) if c["name"] in plays]
     fields = fields[: len(fields) - len(plays)]
-    data[D.Y_ELEMENT] = table.each("output", ElementY, fields)
-    data[D.Y_PLAY] = table.each("output", PlayY, own_plays)
+    table.each("output", ElementY, fields)
+    table.each("output", PlayY, own_plays)
     data[D.X_PHI] = table.each("state", [layout.TWIST], fields)
     table.each("state", [layout.LEAD], own_plays)
-    data[D.X_HEAT] = table.each("state", [layout.HEAT], fields)
+    table.each("state", [layout.HEAT], fields)
     table.each("state", [PlayY.HEAT], own_plays)
 
 
@@ -284,14 +285,14 @@ def _parameters(table: Table, data: Constants, unit: GearSystem) -> dict[str, in
             fields = next(c for c in contacts if c["name"] == name.removeprefix("play."))
             table.add("parameter", layout.CONTACT_PLAY, play_width(unit, fields["name"]), fields)
             continue
-        K = element.stiffness or element.capacity / TWIST
-        d = element.damping or K * DELAY
+        K = element.stiffness or element.capacity / TWIST_AT_CAPACITY
+        d = element.damping or K * DAMPING_TIME
         own = {"name": name, "about": _element_text(name, element)}
         if name.startswith("mesh."):
             contact = name.removeprefix("mesh.")
             i, j = unit.contacts[contact].between
             table.add("parameter", layout.CONTACT_ETA, eta[contact], {"name": contact, "i": i, "j": j})
-            K, d = J * RETURN**2, 2.0 * J * RETURN
+            K, d = J * TOOTH_RATE**2, 2.0 * J * TOOTH_RATE
         else:
             table.add("parameter", layout.ELEMENT_C, element.capacity, own)
         table.add("parameter", layout.ELEMENT_K, K, own)
@@ -385,10 +386,9 @@ def _outputs(table: Table, data: Constants, unit: GearSystem) -> None:
         data[D.Y_LIMITED] = table.each("output", [layout.LIMITED, TOO_COARSE])
     data[D.Y_E] = table.add("output", layout.STORED)
     table.add("output", layout.LOST)
-    data[D.Y_GEAR] = table.size("output")
     for fields, gear in zip(_gears(unit), unit.gears.values(), strict=True):
         table.add("output", _within(layout.GEAR_SPEED, gear.w_max), fields=fields)
-    data[D.Y_CONTACT] = table.each("output", [layout.CONTACT_FORCE], _contacts(unit))
+    table.each("output", [layout.CONTACT_FORCE], _contacts(unit))
 
 
 def _write_tape(data: Constants, unit: GearSystem, places: Mapping[str, int]) -> None:
@@ -504,30 +504,29 @@ def matrices(instance: Instance, theta: float = 0.0) -> Matrices:
     """Matrices that the kernels use at `theta` [rad], with the instance's parameters."""
     p, data, work = instance.p, instance.model.data, instance.work
     kernels.prepare(p, data, work)
-    kernels.kinematics(2, theta, p, data, work)
-    n_J, n_K, n_1 = (int(data[i]) for i in (D.N_J, D.N_K, D.N_1))
+    kinematics(2, theta, p, data, work)
+    n_J, n_K, n_1 = places.gears(data), places.contacts(data), places.independents(data)
 
-    def block(entry: D, rows: int, columns: int, number: int = 0) -> Matrix:
-        start = int(data[entry]) + number * rows * columns
+    def block(start: int, rows: int, columns: int) -> Matrix:
         return work[start : start + rows * columns].reshape(rows, columns).copy()
 
-    J = np.diag(p[int(data[D.P_J]) :][:n_J])
+    J = np.diag([places.inertia(i, p, data) for i in range(n_J)])
     B_J = np.empty((n_J, n_J))
     for column, speed in zip(B_J.T, np.eye(n_J), strict=True):
         torque = np.empty(n_J)
-        kernels.friction_torques(speed, 1, p, data, torque)
+        friction_torques(speed, 1, p, data, torque)
         column[:] = torque
-    Q1 = block(D.W_Q, n_J, n_1)
+    Q1 = block(places.gear_row(0, 0, data), n_J, n_1)
     return Matrices(
-        R=block(D.W_R, n_K, n_J),
-        dR=block(D.W_R, n_K, n_J, 1),
+        R=block(places.contact_row(0, 0, data), n_K, n_J),
+        dR=block(places.contact_row(1, 0, data), n_K, n_J),
         Q1=Q1,
-        dQ1=block(D.W_Q, n_J, n_1, 1),
+        dQ1=block(places.gear_row(1, 0, data), n_J, n_1),
         J=J,
         B_J=B_J,
-        B_delta_omega=B_J - np.diag(p[int(data[D.P_B]) :][:n_J]),
-        L1=block(D.W_L, n_1, n_1),
-        N1=block(D.W_M, n_1, n_1),
-        A1=block(D.W_A, n_1, n_1),
+        B_delta_omega=B_J - np.diag([places.bearing(i, p, data) for i in range(n_J)]),
+        L1=block(places.reduced(Reduced.L1, data), n_1, n_1),
+        N1=block(places.reduced(Reduced.M, data), n_1, n_1),
+        A1=block(places.reduced(Reduced.A1, data), n_1, n_1),
         B1=Q1.T,
     )

@@ -20,6 +20,7 @@ from rtcvt.files.unitfile import shipped_units
 from rtcvt.fmu.translate import TranslationError, lower, print_c, translate
 from rtcvt.kernel import FAILED, OK, kernel
 from rtcvt.kind import load_unit
+from rtcvt.numerics import elementary
 from rtcvt.numerics.elementary import cos, exp, log, sin
 from rtcvt.numerics.linalg import lu, lu_solve
 from rtcvt.pog import kernels
@@ -277,6 +278,19 @@ def test_constants_of_one_name_that_differ_have_names_of_their_own():
     program = lower({"one": (one, [A]), "other": (other, [A])})
     found = {name: value for name, value in program.constants.items() if name.endswith("LIMIT")}
     assert sorted(found.values()) == [3, 4]
+
+
+@kernel
+def cosine_of_first(o):
+    o[0] = elementary.cos(o[0])
+
+
+@compiles
+def test_a_kernel_is_called_by_the_name_of_its_module(tmp_path):
+    library = compiled(tmp_path, {"cosine": (cosine_of_first, [A])}, cosine=None)
+    o = (ctypes.c_double * 1)(1.0)
+    library.cosine(o)
+    assert o[0] == cos(1.0)
 
 
 @kernel

@@ -10,12 +10,15 @@ import pytest
 from hostile_inputs import KINDS, hostile_inputs
 from marks import slow
 
+from rtcvt.control.limits import FREE
 from rtcvt.files.unitfile import shipped_units
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
-from rtcvt.model.stepping import FINER, LEAST_PART
+from rtcvt.model.stepping import FINER, LEAST_PART, rough
 from rtcvt.numerics.integrators import rosenbrock_integral
-from rtcvt.pog import kernels
+from rtcvt.pog import element_steps, steps
+from rtcvt.pog.equations import torques
+from rtcvt.pog.implicit_step import implicit_step
 from rtcvt.pog.layout import D
 from rtcvt.pog.system import build_model, matrices
 
@@ -31,7 +34,7 @@ class Meter:
         self.one, n = model.instantiate(), len(model.states)
         self.one.initialise()
         start = int(model.data[int(D.W_STEP)])
-        self.before, self.k = (self.one.work[start + a * n : start + b * n] for a, b in ((0, 1), (4, 8)))
+        self.before, self.k = (self.one.work[start + a * n : start + b * n] for a, b in ((0, 1), (3, 7)))
         names = [v.name for v in model.states]
         self.springs, self.torques, self.speeds = [], [], []  # place of input, then of state or output
         for v in model.select("input"):
@@ -83,8 +86,8 @@ class Meter:
         size, part, left = one.model.data[int(one.model.data[D.SIZES]) :][:n], 1.0, 1.0
         while left > 0.0:
             self.before[:] = x
-            kernels.tilted(h * part, x, one.u, one.p, one.model.data, one.work)
-            if part > LEAST_PART and kernels.rough(kernels.ROUGH, n, self.k[3 * n :], size, self.before):
+            steps.moving_step(h * part, x, one.u, one.p, one.model.data, one.work)
+            if part > LEAST_PART and rough(steps.ERROR_RTOL, n, self.k[3 * n :], size, self.before):
                 x[:], part = self.before, FINER * part
             else:
                 found += [rosenbrock_integral(s, n, h * part, self.before, self.k) for s in range(n)]
@@ -98,21 +101,21 @@ class Meter:
 
         def part(length, smooth):
             nonlocal found, left
-            if smooth and not kernels.smooth(length, *rest):
+            if smooth and not element_steps.smooth_step(length, *rest):
                 return False
             if not smooth:
-                kernels.stick_or_slip(length, *rest)
+                implicit_step(length, *rest)
             method = np.array([rosenbrock_integral(s, n, length, self.before, self.k) for s in range(n)])
             found, left = found + (method if smooth else length * x), left - length
             return True
 
         if not part(h, True):
-            for _ in range(kernels.STICKS):
-                share = kernels.next_stick(left, *rest)
-                near = kernels.NEARLY * share * left
-                if share < 1.0 and not (near > kernels.BRIEF * h and part(near, True)):
-                    part(min(2.0 * near + kernels.BRIEF * h, left), False)
-                    kernels.load_elements(*rest)
+            for _ in range(element_steps.MAX_STICKS):
+                share = element_steps.next_stick(left, *rest)
+                near = element_steps.APPROACH * share * left
+                if share < 1.0 and not (near > element_steps.MIN_PART * h and part(near, True)):
+                    part(min(2.0 * near + element_steps.MIN_PART * h, left), False)
+                    torques(FREE, 0.0, *rest)
             if left > 0.0 and not part(left, True):
                 part(left, False)
         return found

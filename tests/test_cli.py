@@ -285,7 +285,7 @@ def test_native_unit_from_the_command_line(rtcvt, tmp_path):
 
 ENDED = """
 import os, signal, sys, time
-import rtcvt.__main__, rtcvt.cli
+import rtcvt.__main__, rtcvt.cli, rtcvt.processes
 
 def command():
     try:
@@ -316,7 +316,7 @@ def test_a_signal_that_a_library_swallows_comes_again(name, code):
 
 CAUGHT = """
 import os, signal, time
-import rtcvt.__main__, rtcvt.cli
+import rtcvt.__main__, rtcvt.cli, rtcvt.processes
 
 def command():
     try:

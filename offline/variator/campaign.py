@@ -14,7 +14,6 @@ import logging
 import os
 import re
 import signal
-import threading
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -322,15 +321,15 @@ _OPEN = (
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Ignore Ctrl-C within the block."""
-    if threading.current_thread() is not threading.main_thread():
+    """Hold Ctrl-C back until the block's end; processes that start within never get one."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows they have a group of their own
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def write_index(folder: Path) -> list[Row]:

@@ -36,12 +36,12 @@ from fmpy.fmi2 import FMU2Slave
 from typer.testing import CliRunner
 
 from rtcvt.cli import app
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
 from rtcvt.model import Model
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.simulate import simulate
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import shipped_units
 
 UNITS: list[tuple[str, tuple[str, ...], dict[str, str], tuple[str, ...]]]
 UNITS = [(name, load_unit(name).models, {}, ()) for name in shipped_units()]  # models, flanges given, belt fields

@@ -23,7 +23,7 @@ from rtcvt.hil.native.build import available
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.hil.runner import run
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario
+from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux and a C compiler")
 

@@ -12,9 +12,9 @@ import fmpy
 import pytest
 from fmpy_host import measure_do_step
 
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.fmu.export import export_python
 from rtcvt.kind import load_unit
+from rtcvt.unitfile import shipped_units
 
 UNITS = tuple(shipped_units("gear_system"))
 CASES = [(u, f) for u in UNITS for f in ("rigid", "full")]

@@ -20,18 +20,18 @@ try:  # what only the site needs
 except ModuleNotFoundError:
     pass
 
-from rtcvt.files.unitfile import read_unit_file, shipped_units
 from rtcvt.kind import Kind, kinds
 from rtcvt.reference import keys, meaning, parameters_of, roots, rows, tables
+from rtcvt.unitfile import read_unit_file, shipped_units
 
 PAGES = {  # of the API: title, modules
-    "interface": ("Python interface", ("rtcvt.interface", "rtcvt.files.recording", "rtcvt.numerics.linearisation")),
+    "interface": ("Python interface", ("rtcvt.interface", "rtcvt.recording", "rtcvt.numerics.linearisation")),
     "models": (
         "Models and kernels",
         (
             "rtcvt.model",
             "rtcvt.kernel",
-            "rtcvt.model.table",
+            "rtcvt.table",
             "rtcvt.numerics.integrators",
             "rtcvt.model.stepping",
             "rtcvt.model.coupling",
@@ -40,16 +40,16 @@ PAGES = {  # of the API: title, modules
     "files": (
         "Files and units of measurement",
         (
-            "rtcvt.files.unitfile",
-            "rtcvt.model.scenario",
-            "rtcvt.files.quantity",
+            "rtcvt.unitfile",
+            "rtcvt.scenario",
+            "rtcvt.quantity",
             "rtcvt.files.expression",
             "rtcvt.numerics.engine_order",
             "rtcvt.files.cycle",
             "rtcvt.errors",
         ),
     ),
-    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.model.simulate", "rtcvt.network", "rtcvt.view")),
+    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.simulate", "rtcvt.network", "rtcvt.view")),
     "gears": (
         "Gear systems",
         ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.control.kers", "rtcvt.control.limits"),

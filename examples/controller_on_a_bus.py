@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import Recording, Signal, replaced_on_success
 from rtcvt.hil.can_attachment import can_attachment, database_text
 from rtcvt.hil.importer import open_fmu
 from rtcvt.hil.multicast import free_group
@@ -36,8 +35,9 @@ from rtcvt.hil.plot import draw
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import run_rig
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, get_scenario
-from rtcvt.model.simulate import simulate
+from rtcvt.recording import Recording, Signal, replaced_on_success
+from rtcvt.scenario import Scenario, get_scenario
+from rtcvt.simulate import simulate
 
 DEMAND = "0.45 + 1.5*(1 - cos(2*pi*t/4))"  # [N.m], a smooth charge every 4 s
 STEP = 5e-3  # [s]

@@ -22,12 +22,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rtcvt.files.recording import Recording, replaced_on_success, require_writable
 from rtcvt.html import number, page, table
 from rtcvt.kind import load_unit
-from rtcvt.model.simulate import simulate
 from rtcvt.network.file import System
 from rtcvt.network.model import component_model
+from rtcvt.recording import Recording, replaced_on_success, require_writable
+from rtcvt.simulate import simulate
 
 HERE = Path(__file__).parent
 TILT = 0.51610616  # of the toroidal variator, to either side [rad]

@@ -8,9 +8,8 @@ defined once by its exponents of the SI base units; a display unit by ``displaye
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement
 
-from rtcvt import __version__
+from rtcvt import __version__, quantity
 from rtcvt.environment import now
-from rtcvt.files import quantity
 from rtcvt.fmu.dependencies import Sets, dependencies
 from rtcvt.model import Model, Variable
 

@@ -25,11 +25,11 @@ from rtcvt import __version__
 from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
-from rtcvt.files.recording import replaced_on_success, require_writable
 from rtcvt.fmu.slave import SETTINGS, UNIT_FILE
 from rtcvt.kind import Unit
 from rtcvt.model import Fidelity
-from rtcvt.model.scenario import parameter_value
+from rtcvt.recording import replaced_on_success, require_writable
+from rtcvt.scenario import parameter_value
 
 _SCRIPT = '''"""{unit}, {fidelity}: written by rtcvt {version}."""
 
@@ -57,7 +57,7 @@ def require_fmu_name(path: Path) -> None:
     Raises
     ------
     InputError
-        Another suffix, or see `rtcvt.files.recording.require_writable`.
+        Another suffix, or see `rtcvt.recording.require_writable`.
     """
     if path.suffix != ".fmu":
         raise InputError("output", "", str(path), "a file name that ends in .fmu")

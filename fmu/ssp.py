@@ -20,16 +20,16 @@ from typing import Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from rtcvt import __version__
+from rtcvt import __version__, quantity
 from rtcvt.environment import now
 from rtcvt.errors import InputError
-from rtcvt.files import quantity, temporary_folder
-from rtcvt.files.recording import replaced_on_success
+from rtcvt.files import temporary_folder
 from rtcvt.fmu.export import pack
 from rtcvt.fmu.native.export import PLATFORMS, Version, unit_variables, write_unit
 from rtcvt.fmu.native.fmi3 import array_lengths
 from rtcvt.model import Model, Variable
 from rtcvt.network.held import Parts, stable_step
+from rtcvt.recording import replaced_on_success
 
 _SSP = "http://ssp-standard.org/SSP1/SystemStructure"
 _SPACES = {

@@ -44,7 +44,7 @@ from cantools.database.can import Message, Signal
 from rtcvt.errors import InputError
 from rtcvt.hil.dbc import CLASSIC, is_fd, size_of
 from rtcvt.hil.multicast import MulticastBus
-from rtcvt.model.scenario import Fault
+from rtcvt.scenario import Fault
 
 INTERFACES = ("virtual", "udp_multicast", "socketcan")
 INTERFACES_OF_SYSTEM = Path("/sys/class/net")

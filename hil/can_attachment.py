@@ -32,8 +32,6 @@ from cantools.database.can import Database, Message, Signal
 
 from rtcvt.errors import InputError
 from rtcvt.files import names, read_text, require_regular
-from rtcvt.files.quantity import conversion, known_unit
-from rtcvt.files.recording import replaced_on_success
 from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, pages, quantum, reach, require_usable
 from rtcvt.hil.dbc import (
     ENCODING,
@@ -56,7 +54,9 @@ from rtcvt.hil.loop import Command, Ending, Input
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.hil.rig import NEVER, Attachment, Running
 from rtcvt.model import Variable
-from rtcvt.model.scenario import Fault, Scenario
+from rtcvt.quantity import conversion, known_unit
+from rtcvt.recording import replaced_on_success
+from rtcvt.scenario import Fault, Scenario
 
 TIMEOUT = 0.1  # [s]
 OWN = {signal: f"\0{signal}" for signal in (HEARTBEAT, STATE)}  # variables of the rig, with names that no unit has

@@ -46,14 +46,14 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.files import expression
 from rtcvt.files.names import mapped
-from rtcvt.files.recording import require_writable, write_text
-from rtcvt.files.unitfile import read_unit_file
 from rtcvt.hil.bus import BUS_ERRORS, Node, open_bus, require_usable
 from rtcvt.hil.can_attachment import TIMEOUT, read_database
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem
+from rtcvt.recording import require_writable, write_text
+from rtcvt.unitfile import read_unit_file
 
 GRID = 361  # points of the table over the tilt
 WINDOW = 0.5  # [s]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import (
+from rtcvt.recording import (
     is_special,
     put_in_place,
 )

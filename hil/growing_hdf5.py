@@ -23,8 +23,8 @@ from rtcvt.errors import InputError
 from rtcvt.files import opened
 from rtcvt.files.hdf5 import BLOCK, MARK, grow, hashed, new_series, require_bounded, seal
 from rtcvt.files.names import mapped
-from rtcvt.files.recording import SEAL, Recording, recording_in, series_texts, signal_about
 from rtcvt.hil.growing import Channel, Claim, Writer, damaged, write_at
+from rtcvt.recording import SEAL, Recording, recording_in, series_texts, signal_about
 
 Array = NDArray[np.float64]
 

@@ -20,8 +20,8 @@ from rtcvt.errors import InputError
 from rtcvt.files import opened
 from rtcvt.files.hdf5 import MARK, hashed
 from rtcvt.files.names import mapped
-from rtcvt.files.recording import Recording, Signal
 from rtcvt.hil.growing import Channel, Claim, Writer, damaged, write_at
+from rtcvt.recording import Recording, Signal
 
 Array = NDArray[np.float64]
 

@@ -34,10 +34,10 @@ from pydantic import ValidationError
 from rtcvt.errors import InputError, near
 from rtcvt.files import TIMES, misplaced, number, opened_archive, read_rows, temporary_folder
 from rtcvt.files.names import unquoted
-from rtcvt.files.quantity import Unit, conversion, defined, difference, is_close, known_unit, spelled
 from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
-from rtcvt.model.scenario import Scenario, Table, origin, parameter_changes, parameter_value, sample_inputs
+from rtcvt.quantity import Unit, conversion, defined, difference, is_close, known_unit, spelled
+from rtcvt.scenario import Scenario, Table, origin, parameter_changes, parameter_value, sample_inputs
 
 Array = NDArray[np.float64]
 
@@ -207,7 +207,7 @@ class Fmu:
         return {v.name: float(starts.get(v.name, v.start or 0.0)) for v in self.interface.select("parameter")}
 
     def changes(self, scenario: Scenario, step: float) -> list[tuple[int, Variable, float]]:
-        """Changes of tunable parameters, see `rtcvt.model.scenario.parameter_changes`.
+        """Changes of tunable parameters, see `rtcvt.scenario.parameter_changes`.
 
         Raises
         ------

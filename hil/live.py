@@ -28,7 +28,7 @@ from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import Command, Ending, bin_edges
 from rtcvt.hil.rig import LOOP_FAULTS, NEVER, Attachment, Running
 from rtcvt.model import Variable
-from rtcvt.model.scenario import Fault, Scenario
+from rtcvt.scenario import Fault, Scenario
 
 PAGE = Path(__file__).with_name("live.html")
 RATE = 25.0  # [1/s]

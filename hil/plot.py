@@ -17,9 +17,9 @@ from warnings import catch_warnings, filterwarnings
 import numpy as np
 
 from rtcvt.errors import InputError, near
-from rtcvt.files.recording import Recording, optional, replaced_on_success
 from rtcvt.hil.recorder import FLAGS
 from rtcvt.labels import AS_TEXT, as_text, legend
+from rtcvt.recording import Recording, optional, replaced_on_success
 
 PICTURES = (".png", ".svg", ".pdf")
 POINTS = 4000  # columns of a diagram: longer signals show the range in each

@@ -1,4 +1,4 @@
-"""Recordings that grow while a run goes on: HDF5 as in `rtcvt.files.recording`, or ASAM MDF 4; the suffix decides.
+"""Recordings that grow while a run goes on: HDF5 as in `rtcvt.recording`, or ASAM MDF 4; the suffix decides.
 
 A recording grows under the name ``NAME.part.SUFFIX`` and gets its own name when it is finished, so what a killed run
 leaves can be told from a complete one and can be read like it; a new run keeps it as ``NAME.part-1.SUFFIX``. While it
@@ -34,7 +34,10 @@ from rtcvt import __version__
 from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, opened
-from rtcvt.files.recording import (
+from rtcvt.hil.growing import Channel, Claim, Writer, claimed
+from rtcvt.hil.growing_hdf5 import GROWING, Hdf5Writer, read_growing
+from rtcvt.hil.growing_mdf import MdfWriter, read_mdf
+from rtcvt.recording import (
     HDF5,
     SCHEMA_VERSION,
     Recording,
@@ -45,9 +48,6 @@ from rtcvt.files.recording import (
     revision,
     write_recording,
 )
-from rtcvt.hil.growing import Channel, Claim, Writer, claimed
-from rtcvt.hil.growing_hdf5 import GROWING, Hdf5Writer, read_growing
-from rtcvt.hil.growing_mdf import MdfWriter, read_mdf
 
 Array = NDArray[np.float64]
 

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.files.names import free
-from rtcvt.files.quantity import difference, is_torque
 from rtcvt.hil.cosimulation import LOG_LENGTH, fetch_messages, quoted, status_name, warned
 from rtcvt.hil.growing import part_name
 from rtcvt.hil.host import Host, hosted
@@ -38,7 +37,8 @@ from rtcvt.hil.pacing import BUS_PRIORITY, PRIORITY, environment, own_processor,
 from rtcvt.hil.recorder import FLAGS, Channel, Recorder, open_recorder
 from rtcvt.hil.runner import fmu_notes, steps_of
 from rtcvt.model import Variable
-from rtcvt.model.scenario import Fault, Scenario
+from rtcvt.quantity import difference, is_torque
+from rtcvt.scenario import Fault, Scenario
 
 Array = NDArray[np.float64]
 

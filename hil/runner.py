@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.files.names import free
-from rtcvt.files.recording import Recording, Signal
 from rtcvt.hil.cosimulation import start, warned
 from rtcvt.hil.importer import Fmu, open_fmu
 from rtcvt.hil.pacing import Timing, environment, interruptible, pace, real_time
 from rtcvt.model import Variable
-from rtcvt.model.scenario import Scenario, tuned_signals
-from rtcvt.model.simulate import number_of_steps, uneven
+from rtcvt.recording import Recording, Signal
+from rtcvt.scenario import Scenario, tuned_signals
+from rtcvt.simulate import number_of_steps, uneven
 
 Array = NDArray[np.float64]
 

@@ -18,10 +18,10 @@ from rtcvt.engine.unit import Engine, least_fuel, losses, tables
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS, number, table, text
 from rtcvt.model.balance import Balance, balance
-from rtcvt.model.simulate import Result
 from rtcvt.network.file import System
 from rtcvt.network.model import unit_of
 from rtcvt.offline.pictures import GREY, INK, cards, drawing, names_beside, report, thin, under
+from rtcvt.simulate import Result
 
 Array = NDArray[np.float64]
 POINTS, DOTS = 20_000, 1000  # of a run that are kept, and drawn on a map

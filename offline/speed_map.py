@@ -26,9 +26,9 @@ from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS, number, table, text
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.simulate import Result, simulate
 from rtcvt.offline.pictures import drawing, names_beside, report
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import Result, simulate
 
 Array = NDArray[np.float64]
 

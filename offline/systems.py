@@ -8,12 +8,12 @@ import numpy as np
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, error_table, text
 from rtcvt.kind import Checked, Progress
-from rtcvt.model.scenario import chosen_scenario
-from rtcvt.model.simulate import Result, require_fitting, simulate
 from rtcvt.network.file import System
 from rtcvt.network.model import build_system, unit_of
 from rtcvt.offline.pictures import report, under, verdict
 from rtcvt.offline.pog.check import printed_errors, settled
+from rtcvt.scenario import chosen_scenario
+from rtcvt.simulate import Result, require_fitting, simulate
 
 SMALL = 0.01  # of the largest signal of a kind: below, errors are relative to this
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rtcvt.errors import InputError
-    from rtcvt.files.recording import Recording
     from rtcvt.interface import (
         FullRun,
         Instance,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         reduce,
         units,
     )
+    from rtcvt.recording import Recording
 
 __version__ = "0.1.0"
 
@@ -49,7 +49,7 @@ __all__ = [
     "units",
 ]
 
-_ELSEWHERE = {"InputError": "rtcvt.errors", "Recording": "rtcvt.files.recording"}
+_ELSEWHERE = {"InputError": "rtcvt.errors", "Recording": "rtcvt.recording"}
 
 
 def __getattr__(name: str) -> Any:

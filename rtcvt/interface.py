@@ -20,17 +20,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import goes_on_with, quantity, read_json, temporary_folder
-from rtcvt.files.recording import Recording, Signal, require_writable
-from rtcvt.files.unitfile import parse_table, read_toml, shipped_units
+from rtcvt.files import goes_on_with, read_json, temporary_folder
 from rtcvt.kernel import FAILED, SATURATED
 from rtcvt.kind import Checked, Progress, Run, Task, kinds, lazily, load_unit
 from rtcvt.kind import Unit as Record
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.model import Instance as Buffers
-from rtcvt.model.scenario import Scenario, Table, apply_parameters, chosen_scenario, parameter_value
-from rtcvt.model.simulate import simulate
+from rtcvt.recording import Recording, Signal, require_writable
+from rtcvt.scenario import Scenario, Table, apply_parameters, chosen_scenario, parameter_value
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_table, read_toml, shipped_units
 
 if TYPE_CHECKING:
     from rtcvt.html import ErrorRow
@@ -466,7 +467,7 @@ def check(
     InputError
         There is nothing to compare, or an option that the unit's check does not take.
     """
-    from rtcvt.files.recording import write_text
+    from rtcvt.recording import write_text
 
     given = unit if isinstance(unit, Unit) else load(unit)
     task = given.record.task("check")

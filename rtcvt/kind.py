@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from rtcvt.errors import InputError, near
-from rtcvt.files.unitfile import MOST_SUBSTEPS, Name, Record, UnitFile, located, read_unit_file
 from rtcvt.lazily import lazily
+from rtcvt.unitfile import MOST_SUBSTEPS, Name, Record, UnitFile, located, read_unit_file
 
 if TYPE_CHECKING:
     from rtcvt.model import Fidelity, Model
-    from rtcvt.model.scenario import Scenario
+    from rtcvt.scenario import Scenario
 
 __all__ = [
     "DURATION",
@@ -186,7 +186,7 @@ def load_unit(unit: str | Path | UnitFile) -> Unit:
 
 def with_start_values(model: "Model", parameters: Mapping[str, float | str], source: str) -> "Model":
     """The model with other start values of parameters, see `Unit.build`."""
-    from rtcvt.model.scenario import apply_parameters
+    from rtcvt.scenario import apply_parameters
 
     instance = model.instantiate()
     apply_parameters(instance, parameters, source)

@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator
 from pydantic_core import PydanticUndefined
 
-from rtcvt.files.unitfile import read_unit_file, shipped_units
 from rtcvt.kind import Kind, kinds
 from rtcvt.model import Variable
-from rtcvt.model.part import Part
+from rtcvt.part import Part
+from rtcvt.unitfile import read_unit_file, shipped_units
 
 COMMON = {
     "name": "of the unit, as in messages and files",

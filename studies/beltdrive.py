@@ -24,14 +24,14 @@ from rtcvt.belt.layout import N_ARC, Arc, D
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.html import COLOURS
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table, sample_inputs
-from rtcvt.model.simulate import Result as Run
 from rtcvt.offline.beltdrive import rigid_elements
 from rtcvt.offline.beltdrive.results import Case, Result, result
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.studies import STUDIES, figures, run_study
 from rtcvt.offline.beltdrive.verification import compare
 from rtcvt.offline.pictures import RC, thin
+from rtcvt.scenario import Scenario, Table, sample_inputs
+from rtcvt.simulate import Result as Run
 from studies.lugre import bristles, lugre
 from studies.static_sheave import press
 

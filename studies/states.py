@@ -29,8 +29,6 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from rtcvt.files.recording import write_text
-from rtcvt.files.unitfile import parse_table
 from rtcvt.html import COLOURS
 from rtcvt.offline.pictures import GREY, drawing
 from rtcvt.offline.pushbelt.run.prepare import Prepared, prepare, start_of, started
@@ -43,6 +41,8 @@ from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.load import Loads
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, boundary_at, endplay, load_parameters, sheaves
 from rtcvt.offline.variator.plan import Plan, runs_of
+from rtcvt.recording import write_text
+from rtcvt.unitfile import parse_table
 
 BELT = "pushbelt_24mm_belief"
 TURNS, FRAMES, LAST = 30, 96, 10

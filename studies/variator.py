@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from rtcvt.files.unitfile import parse_table, parse_toml
 from rtcvt.kind import load_unit
 from rtcvt.model import Instance
 from rtcvt.offline.pushbelt.run.schedule import Point
@@ -45,6 +44,7 @@ from rtcvt.offline.variator.laws import places_of, ranges_of
 from rtcvt.offline.variator.plan import load_plan, runs_of
 from rtcvt.offline.variator.process import fit
 from rtcvt.offline.variator.spread import spread
+from rtcvt.unitfile import parse_table, parse_toml
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.kernels import MACRO_SLIP_LOSS
 from rtcvt.variator.reduced.file import read_reduced

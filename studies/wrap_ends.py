@@ -20,8 +20,8 @@ from scipy.sparse.linalg import spsolve
 
 from rtcvt.belt.friction import held_ratio
 from rtcvt.belt.unit import AncfModel, Belt, BeltUnit, HybridModel, Pulley
-from rtcvt.model.scenario import Scenario, Table
 from rtcvt.offline.beltdrive.drive import Run, build, simulate, spans
+from rtcvt.scenario import Scenario, Table
 
 Array = NDArray[np.float64]
 

@@ -37,8 +37,6 @@ from rtcvt import __main__
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import seal
 from rtcvt.files.names import mapped
-from rtcvt.files.recording import Recording, Signal
-from rtcvt.files.unitfile import parse_unit_file, shipped_units
 from rtcvt.fmu.native.export import compile_unit, write_sources
 from rtcvt.hil.bus import Node
 from rtcvt.hil.can_attachment import _plan, read_database
@@ -52,8 +50,10 @@ from rtcvt.kind import kinds, load_unit
 from rtcvt.labels import as_text
 from rtcvt.model import Model, Variable
 from rtcvt.model.march import march
-from rtcvt.model.scenario import load_faults
-from rtcvt.model.table import TOO_COARSE
+from rtcvt.recording import Recording, Signal
+from rtcvt.scenario import load_faults
+from rtcvt.table import TOO_COARSE
+from rtcvt.unitfile import parse_unit_file, shipped_units
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced.file import SEAL, read_reduced
 from rtcvt.variator.reduced.tables import law_table

@@ -13,9 +13,9 @@ from hypothesis import settings
 from numba.core import config as numba_config
 from xdist.scheduler import LoadFileScheduling
 
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
+from rtcvt.unitfile import shipped_units
 
 settings.register_profile("jit", deadline=None, max_examples=60)  # the first call compiles
 settings.register_profile("ci", settings.get_profile("jit"), derandomize=True, database=None)  # the same each time

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.offline.variator.plan import shipped_plans
+from rtcvt.unitfile import shipped_units
 
 __all__ = ["READ", "build", "link", "state"]
 

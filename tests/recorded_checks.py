@@ -46,12 +46,9 @@ import numpy as np
 from discs import interpreted
 from kers_event import Event, pushbelt, run_event, toroidal
 
-from rtcvt.files.recording import revision
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Instance
 from rtcvt.model.balance import balance
-from rtcvt.model.simulate import simulate
 from rtcvt.offline.beltdrive.results import Result, result
 from rtcvt.offline.beltdrive.verification import Comparison, compare, load_cases
 from rtcvt.offline.pog.check import Check as GearCheck
@@ -59,6 +56,9 @@ from rtcvt.offline.pog.check import check_unit
 from rtcvt.offline.variator.check import Check, check_heldout
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
 from rtcvt.offline.variator.heldout import HeldOut, read_heldout
+from rtcvt.recording import revision
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import shipped_units
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.reduced.model import ReducedModel

@@ -15,10 +15,10 @@ from discs import interpreted
 from rows import DATA
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile, find_unit, parse_unit_file
 from rtcvt.kind import kind_of_file
-from rtcvt.model.scenario import load_scenario
 from rtcvt.offline.variator.plan import load_plan
+from rtcvt.scenario import load_scenario
+from rtcvt.unitfile import UnitFile, find_unit, parse_unit_file
 
 MISTAKES = [
     pytest.param(head | mistake, id=f"{path.stem}-{k}")

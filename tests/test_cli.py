@@ -26,8 +26,8 @@ from rtcvt import load, read
 from rtcvt.cli import app
 from rtcvt.cli.console import _Command, _in_lines
 from rtcvt.errors import InputError
-from rtcvt.files.recording import read_recording
-from rtcvt.files.unitfile import shipped_units
+from rtcvt.recording import read_recording
+from rtcvt.unitfile import shipped_units
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtcvt.files.unitfile import parse_table, shipped_units
 from rtcvt.kind import load_unit
 from rtcvt.pog.diagram import unit_diagram
 from rtcvt.pog.unit import GearSystem
+from rtcvt.unitfile import parse_table, shipped_units
 
 
 def texts(svg):

@@ -14,12 +14,12 @@ from commands import command_line
 
 import rtcvt
 from rtcvt.errors import InputError
-from rtcvt.files.recording import Recording, Signal, new_hdf5, replaced_on_success
 from rtcvt.hil.plot import PICTURES, draw
 from rtcvt.hil.recorder import Channel, open_recorder, read
 from rtcvt.hil.rig import _Kept
 from rtcvt.offline.pushbelt.run.runfile import Journal
 from rtcvt.offline.variator.calibration.calibrate import _Journal as CalibrationJournal
+from rtcvt.recording import Recording, Signal, new_hdf5, replaced_on_success
 
 RTCVT = [sys.executable, "-m", "rtcvt"]
 

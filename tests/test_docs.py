@@ -8,8 +8,8 @@ import pytest
 import typer
 
 from rtcvt.cli import app
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.kind import kinds
+from rtcvt.unitfile import shipped_units
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

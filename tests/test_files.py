@@ -14,18 +14,18 @@ import pytest
 from rtcvt.errors import InputError
 from rtcvt.files import LARGEST, opened_archive, read_bytes, temporary_folder
 from rtcvt.files.cycle import load_cycle
-from rtcvt.files.recording import read_recording
-from rtcvt.files.unitfile import parse_toml, read_toml, read_unit_file
 from rtcvt.hil.can_attachment import read_database
 from rtcvt.hil.growing_hdf5 import confirmed_rows
 from rtcvt.hil.importer import open_fmu
 from rtcvt.interface import error_rows
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import load_scenario
 from rtcvt.offline.pushbelt.run.runfile import Journal
 from rtcvt.offline.variator.calibration.calibrate import _Journal
 from rtcvt.offline.variator.campaign import state_of
 from rtcvt.offline.variator.plan import load_plan, names_of
+from rtcvt.recording import read_recording
+from rtcvt.scenario import load_scenario
+from rtcvt.unitfile import parse_toml, read_toml, read_unit_file
 
 READERS = {read_toml: "toml", load_scenario: "toml", load_cycle: "csv", read_database: "dbc"}
 

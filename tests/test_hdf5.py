@@ -11,13 +11,13 @@ import pytest
 
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import require_bounded, seal
-from rtcvt.files.recording import SEAL, Recording, Signal, new_hdf5, write_recording
 from rtcvt.hil.importer import open_fmu
 from rtcvt.hil.recorder import read
 from rtcvt.offline.pushbelt.run.marks import FILE, JOURNAL, is_run
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.runfile import Journal
 from rtcvt.offline.variator.heldout import read_heldout
+from rtcvt.recording import SEAL, Recording, Signal, new_hdf5, write_recording
 from rtcvt.variator.reduced.file import read_reduced
 
 

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from rtcvt.files.unitfile import parse_table
 from rtcvt.kind import load_unit
 from rtcvt.numerics.integrators import (
     RK4,
@@ -20,6 +19,7 @@ from rtcvt.numerics.integrators import (
 )
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem
+from rtcvt.unitfile import parse_table
 
 
 def advance(method, f, jacobian, x, h):

@@ -8,8 +8,8 @@ import pytest
 
 import rtcvt
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import chosen_scenario
-from rtcvt.model.simulate import simulate
+from rtcvt.scenario import chosen_scenario
+from rtcvt.simulate import simulate
 
 
 @pytest.fixture(scope="module")

@@ -24,17 +24,17 @@ from pydantic import Field
 from rows import mistakes
 
 from rtcvt import kind as registry
-from rtcvt.files.recording import read_recording, write_recording
-from rtcvt.files.unitfile import quantity_in
 from rtcvt.html import ErrorRow, error_table, page, variable_tables
 from rtcvt.kernel import FAILED, kernel
 from rtcvt.kind import Checked, Kind, Task, Unit, kind_named, kinds, load_unit, register
 from rtcvt.model import Model
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.simulate import simulate
 from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.model.table import Constants, Places, Row, Rows, Table
 from rtcvt.numerics.integrators import STAGES, rk4_new, rk4_stage
+from rtcvt.recording import read_recording, write_recording
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import simulate
+from rtcvt.table import Constants, Places, Row, Rows, Table
+from rtcvt.unitfile import quantity_in
 
 # --- schema
 

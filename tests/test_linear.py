@@ -9,8 +9,8 @@ from discs import discs
 from scipy.signal import freqresp, lsim
 
 import rtcvt
-from rtcvt.files.unitfile import parse_unit_file, shipped_units
 from rtcvt.kind import load_unit
+from rtcvt.unitfile import parse_unit_file, shipped_units
 
 
 def system(folder, text):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rtcvt.files.quantity import base_exponents, base_unit, conversion, defined, is_quantity, is_torque, si_unit, to_si
+from rtcvt.quantity import base_exponents, base_unit, conversion, defined, is_quantity, is_torque, si_unit, to_si
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ import pytest
 from rows import mistakes
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.kind import load_unit
 from rtcvt.model import Variable, VariableTable
-from rtcvt.model.scenario import Scenario, sample_inputs
-from rtcvt.model.simulate import simulate
 from rtcvt.pog.system import build_model
+from rtcvt.recording import Recording, Signal, read_recording, write_recording
+from rtcvt.scenario import Scenario, sample_inputs
+from rtcvt.simulate import simulate
 
 TIME = np.linspace(0.0, 4.0, 401)
 

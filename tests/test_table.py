@@ -5,10 +5,10 @@ import pytest
 from marks import slow
 from numba.core.caching import NullCache
 
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.kernel import kernel
 from rtcvt.kind import kinds, load_unit
-from rtcvt.model.table import Constants, Places, Row, Rows, Table
+from rtcvt.table import Constants, Places, Row, Rows, Table
+from rtcvt.unitfile import shipped_units
 
 REAL_TIME = [name for kind in kinds() if kind.build is not None for name in shipped_units(*kind.names)]
 

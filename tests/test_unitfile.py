@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError, ask
-from rtcvt.files.unitfile import find_unit, line_of, parse_unit_file
 from rtcvt.kind import kind_of_file, load_unit
-from rtcvt.model.scenario import load_scenario
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.system import build_model
+from rtcvt.scenario import load_scenario
+from rtcvt.unitfile import find_unit, line_of, parse_unit_file
 
 
 def raw(name="differential"):

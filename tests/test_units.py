@@ -3,8 +3,8 @@
 import numpy as np
 from numba.core.runtime import _nrt_python, rtsys
 
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.kernel import FAILED
+from rtcvt.unitfile import shipped_units
 
 
 def test_shipped_units():

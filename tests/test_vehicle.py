@@ -10,12 +10,12 @@ from refusals import refuses_and_keeps_its_state
 
 from rtcvt.errors import InputError
 from rtcvt.files.cycle import load_cycle
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.kernel import OK
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, load_scenario
-from rtcvt.model.simulate import simulate
 from rtcvt.network.held import parts_of
+from rtcvt.scenario import Scenario, load_scenario
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import shipped_units
 from rtcvt.vehicle.parts import KINDS, build_part
 
 PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap")

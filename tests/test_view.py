@@ -16,14 +16,14 @@ from typer.testing import CliRunner
 from rtcvt import view
 from rtcvt.cli import app
 from rtcvt.errors import InputError
-from rtcvt.files.recording import Recording, Signal, write_recording
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.scene import contact_gaps
 from rtcvt.offline.pushbelt.scene import scene as scene_of
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
+from rtcvt.recording import Recording, Signal, write_recording
+from rtcvt.unitfile import shipped_units
 from rtcvt.view import Channel, Scene, view_page
 
 ELEMENTS_AND_RING = (
@@ -178,9 +178,9 @@ def test_a_run_without_elements_shows_its_fields(tmp_path):
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    from rtcvt.files.unitfile import parse_unit_file
     from rtcvt.kind import load_unit
-    from rtcvt.model.simulate import simulate
+    from rtcvt.simulate import simulate
+    from rtcvt.unitfile import parse_unit_file
 
     text = shipped_units("variator")["pushbelt_cvt"].read_text(encoding="utf-8")
     text = text.replace('# fields = ["flank_normal", "push"]', 'fields = ["flank_normal", "push"]')

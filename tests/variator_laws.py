@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from rows import text_of
 
-from rtcvt.files.unitfile import parse_unit_file
+from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.reduced.coordinates import Coordinate, grid_of
 from rtcvt.variator.reduced.model import CORRECTIONS, LAWS, UNCERTAIN, Peak, ReducedField, ReducedModel

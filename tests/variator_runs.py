@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 
-from rtcvt.files.recording import new_hdf5
 from rtcvt.offline.pushbelt.planar.model import INPUTS, LOSSES
 from rtcvt.offline.pushbelt.run.marks import FILE
 from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA_VERSION
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, Branch, Point, Run, Settings, as_json
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
+from rtcvt.recording import new_hdf5
 
 BELT = {
     "mu": 0.1, "cos_d": np.cos(0.19), "tan_d": np.tan(0.19), "delta_0": 0.19, "d_A": 0.155, "h_off": 2e-3,

@@ -41,7 +41,6 @@ from rtcvt import __version__, processes
 from rtcvt.environment import home
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
-from rtcvt.files.recording import replaced_on_success
 from rtcvt.fmu.description import model_description
 from rtcvt.fmu.export import pack, require_fmu_name
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
@@ -53,7 +52,8 @@ from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
 from rtcvt.kernel import FAILED
 from rtcvt.kind import Unit
 from rtcvt.model import Fidelity, Model, Variable
-from rtcvt.model.scenario import Scenario
+from rtcvt.recording import replaced_on_success
+from rtcvt.scenario import Scenario
 
 PLATFORMS = {  # folder of the binary in FMI 2.0: zig's name of the target, suffix of a shared library
     "linux64": ("x86_64-linux-gnu.2.17", ".so"),

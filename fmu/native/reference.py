@@ -29,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__
-from rtcvt.files.quantity import base_unit
-from rtcvt.files.recording import replaced_on_success, write_text
 from rtcvt.model import Model, Variable
-from rtcvt.model.scenario import Scenario, Table, parameter_value, sample_inputs
-from rtcvt.model.simulate import number_of_steps, simulate
+from rtcvt.quantity import base_unit
+from rtcvt.recording import replaced_on_success, write_text
+from rtcvt.scenario import Scenario, Table, parameter_value, sample_inputs
+from rtcvt.simulate import number_of_steps, simulate
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MOST_INTERVALS = 400

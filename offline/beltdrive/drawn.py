@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from rtcvt.belt.reading import require_arms
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
-from rtcvt.model.scenario import Scenario, Table
 from rtcvt.offline.beltdrive.results import Case, Progress, Result, result, result_file
 from rtcvt.offline.beltdrive.runs import changed
+from rtcvt.scenario import Scenario, Table
 
 Array = NDArray[np.float64]
 Input = Table | str

@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
-from rtcvt.files.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.model import Variable, VariableTable
-from rtcvt.model.scenario import Scenario, sample_inputs
 from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, shape
 from rtcvt.offline.beltdrive.audit import ALLOWED, STORED, WORKS, book, columns, strayed
 from rtcvt.offline.beltdrive.friction import place_friction, sliding
@@ -31,6 +29,8 @@ from rtcvt.offline.beltdrive.shafts import shafts
 from rtcvt.offline.beltdrive.sheave import Contact, segment_forces, standing
 from rtcvt.offline.beltdrive.tensioner import arms, place_arms
 from rtcvt.processes import caught
+from rtcvt.recording import Recording, Signal, read_recording, write_recording
+from rtcvt.scenario import Scenario, sample_inputs
 
 Array = NDArray[np.float64]
 

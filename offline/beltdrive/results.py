@@ -19,11 +19,11 @@ from scipy.spatial import cKDTree
 
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.unit import BeltUnit
-from rtcvt.files.recording import Recording, Signal, read_recording, write_recording
-from rtcvt.model.scenario import Scenario
 from rtcvt.offline.beltdrive import audit, drive, rigid_elements
 from rtcvt.offline.beltdrive.ancf import axial_force, shape
 from rtcvt.offline.beltdrive.runs import AnyRun, full_model, simulate_full
+from rtcvt.recording import Recording, Signal, read_recording, write_recording
+from rtcvt.scenario import Scenario
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]

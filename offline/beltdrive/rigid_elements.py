@@ -15,15 +15,15 @@ from scipy.sparse.linalg import splu
 
 from rtcvt.belt.unit import BeltUnit, ElementModel
 from rtcvt.errors import InputError
-from rtcvt.files.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.model import Variable, VariableTable
-from rtcvt.model.scenario import Scenario, Table, sample_inputs
 from rtcvt.offline.beltdrive import rosenbrock
 from rtcvt.offline.beltdrive.drive import without_duration
 from rtcvt.offline.beltdrive.element_forces import ENERGIES, Drive, Feed, Scratch, rates, scratch, spring, stored_energy
 from rtcvt.offline.beltdrive.friction import Sliding
 from rtcvt.offline.beltdrive.shafts import shafts
 from rtcvt.processes import caught
+from rtcvt.recording import Recording, Signal, read_recording, write_recording
+from rtcvt.scenario import Scenario, Table, sample_inputs
 
 Array = NDArray[np.float64]
 
@@ -232,7 +232,7 @@ def simulate(
     Raises
     ------
     InputError
-        See `at_rest` and `rtcvt.model.scenario.sample_inputs`.
+        See `at_rest` and `rtcvt.scenario.sample_inputs`.
     ArithmeticError
         No equilibrium, or no step that is small enough.
     """

@@ -16,12 +16,12 @@ import numpy as np
 from rtcvt.belt.unit import AncfModel, BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with
-from rtcvt.files.recording import Signal
-from rtcvt.files.unitfile import parse_table
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.simulate import number_of_steps
 from rtcvt.offline.beltdrive import drive, rigid_elements
 from rtcvt.offline.beltdrive.audit import strayed, unaccounted
+from rtcvt.recording import Signal
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import number_of_steps
+from rtcvt.unitfile import parse_table
 
 SAMPLE = 1e-3  # [s]
 PIECE = 0.1  # [s]

@@ -9,14 +9,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.belt.unit import BeltUnit
-from rtcvt.files.recording import HDF5, require_ending, require_writable
 from rtcvt.kind import Checked, Progress, Run, cell
-from rtcvt.model.scenario import chosen_scenario
-from rtcvt.model.simulate import uneven
 from rtcvt.offline.beltdrive.report import report_page
 from rtcvt.offline.beltdrive.runs import SAMPLE, changed, estimated, figures, full_model, simulate_full
 from rtcvt.offline.beltdrive.verification import verify
 from rtcvt.offline.speed_map import map_page, speed_map
+from rtcvt.recording import HDF5, require_ending, require_writable
+from rtcvt.scenario import chosen_scenario
+from rtcvt.simulate import uneven
 
 
 def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:

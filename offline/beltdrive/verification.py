@@ -34,15 +34,15 @@ from rtcvt.belt.model import build_belt
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.unit import BeltUnit, Load, Pulley
 from rtcvt.errors import InputError
-from rtcvt.files.recording import revision
-from rtcvt.files.unitfile import read_unit_file
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.simulate import Result as Run
-from rtcvt.model.simulate import require_fitting, simulate
 from rtcvt.offline.beltdrive import drawn, studies
 from rtcvt.offline.beltdrive.audit import ALLOWED
 from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
 from rtcvt.offline.beltdrive.runs import changed, full_model
+from rtcvt.recording import revision
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import Result as Run
+from rtcvt.simulate import require_fitting, simulate
+from rtcvt.unitfile import read_unit_file
 
 Array = NDArray[np.float64]
 

@@ -21,13 +21,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import revision
 from rtcvt.html import ErrorRow
 from rtcvt.model import Model
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.simulate import Result, require_fitting, simulate
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem
+from rtcvt.recording import revision
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import Result, require_fitting, simulate
 
 Array = NDArray[np.float64]
 

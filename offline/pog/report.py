@@ -16,12 +16,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from rtcvt.environment import now
-from rtcvt.files.quantity import to_si
-from rtcvt.files.recording import revision
 from rtcvt.html import COLOURS, error_table, figure, number, percent, quantity, table, text
 from rtcvt.kernel import SATURATED
-from rtcvt.model.scenario import Table
-from rtcvt.model.simulate import Result
 from rtcvt.offline.pictures import (
     INK,
     INTERVALS,
@@ -40,6 +36,10 @@ from rtcvt.offline.pog.check import Check, ScenarioCheck
 from rtcvt.pog.diagram import gear_colours
 from rtcvt.pog.page import equations, machine, schematic, sets, system_matrices
 from rtcvt.pog.unit import GearSystem
+from rtcvt.quantity import to_si
+from rtcvt.recording import revision
+from rtcvt.scenario import Table
+from rtcvt.simulate import Result
 
 Array = NDArray[np.float64]
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtcvt.kind import Checked, Progress
-from rtcvt.model.scenario import chosen_scenario
 from rtcvt.offline.pog.check import check_unit, printed_errors
 from rtcvt.offline.pog.report import report_page
 from rtcvt.pog.tasks import shared_settings
 from rtcvt.pog.unit import GearSystem
+from rtcvt.scenario import chosen_scenario
 
 
 def check(unit: GearSystem, given: Mapping[str, Any], progress: Progress) -> Checked:

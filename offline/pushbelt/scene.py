@@ -19,7 +19,6 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.offline.pushbelt.compiled import compiled
 from rtcvt.offline.pushbelt.contact.element_element import gaps, joint
 from rtcvt.offline.pushbelt.contact.element_ring import project, saddle
@@ -29,6 +28,7 @@ from rtcvt.offline.pushbelt.run.snapshots import FIELDS, push_force
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS
 from rtcvt.offline.pushbelt.unit import parameters as unit
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Element, Sheaves
+from rtcvt.unitfile import parse_unit_file
 from rtcvt.view import Channel, Scene, chosen_frames
 
 Array = NDArray[np.float64]

@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import HDF5, Recording, require_ending, require_writable, write_text
 from rtcvt.kind import Checked, Progress, Run, Shown, cell
 from rtcvt.offline.pushbelt.unit.parameters import (
     Belt,
@@ -22,6 +21,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     influence_numbers,
     sheaves,
 )
+from rtcvt.recording import HDF5, Recording, require_ending, require_writable, write_text
 
 
 def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from rtcvt.files.unitfile import Record, quantity_in
+from rtcvt.unitfile import Record, quantity_in
 
 Array = NDArray[np.float64]
 Place = Annotated[float, quantity_in("m")]

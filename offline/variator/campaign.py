@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, read_text, temporary_folder
-from rtcvt.files.recording import require_writable, write_text
 from rtcvt.offline.pushbelt.run.prepare import prepare, steps_of
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import ENDS, LEFT, RUNAWAY, Run
@@ -33,6 +32,7 @@ from rtcvt.offline.pushbelt.run.windows import summary as summary_of
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.plan import Plan, names_of, runs_of
 from rtcvt.processes import local_cluster
+from rtcvt.recording import require_writable, write_text
 
 _log = logging.getLogger("rtcvt")
 

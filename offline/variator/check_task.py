@@ -10,8 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import require_writable
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import Checked, Progress
 from rtcvt.offline.pushbelt.unit.parameters import read_parameters
 from rtcvt.offline.variator.campaign import run_campaign
@@ -21,6 +19,8 @@ from rtcvt.offline.variator.heldout import HeldOut, condense, read_heldout, writ
 from rtcvt.offline.variator.plan import load_plan
 from rtcvt.offline.variator.report import report_page
 from rtcvt.offline.variator.tasks import spatial_table
+from rtcvt.recording import require_writable
+from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.kers_build import variator_inside
 from rtcvt.variator.reduced.file import read_reduced

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import read_recording
 from rtcvt.offline.pushbelt.run.prepare import geometry_of
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
 from rtcvt.offline.pushbelt.run.windows import F_REF
@@ -34,6 +33,7 @@ from rtcvt.offline.variator.laws import certainty, folds, places_of, ranges_of, 
 from rtcvt.offline.variator.plan import RANGES, Plan, Points, Space, names_of, runs_of
 from rtcvt.offline.variator.process import Process, fit, posterior
 from rtcvt.offline.variator.spread import spread
+from rtcvt.recording import read_recording
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.regression import SMALL_SPEED_LOSS
 

@@ -26,11 +26,11 @@ from rtcvt import __version__
 from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import Schema, open_sealed
-from rtcvt.files.recording import new_hdf5, revision
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import Run, as_json
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
+from rtcvt.recording import new_hdf5, revision
 from rtcvt.variator.reduced.model import ReducedModel
 
 Array = NDArray[np.float64]

@@ -38,7 +38,6 @@ from pydantic import BeforeValidator, Field, model_validator
 from scipy.stats import qmc
 
 from rtcvt.errors import InputError, near
-from rtcvt.files.unitfile import Record, located, parse_table, quantity_in, read_toml
 from rtcvt.offline.pushbelt.run.prepare import geometry_of, largest_step, load_torque
 from rtcvt.offline.pushbelt.run.schedule import APPROACH, Branch, Point, Run, Scheme, Settings
 from rtcvt.offline.pushbelt.run.schedule import Model as Fidelity
@@ -55,6 +54,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     sheaves,
 )
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
+from rtcvt.unitfile import Record, located, parse_table, quantity_in, read_toml
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.files.recording import write_text
 from rtcvt.html import COLOURS, number, percent, table, text
 from rtcvt.offline.pictures import RIGID, aside, cards, drawing, over_sections, report, under
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
@@ -14,6 +13,7 @@ from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.fields import KEPT
 from rtcvt.offline.variator.pod import modes_for, projection_error, stacked
 from rtcvt.offline.variator.reduction import Reduction, figures_of
+from rtcvt.recording import write_text
 from rtcvt.variator.capacity import capacity
 
 Array = NDArray[np.float64]

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import Recording
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import kind_of_file, lazily, load_unit
 from rtcvt.offline.pushbelt.run.marks import is_run
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.scene import field_channels, sheave_geometry, taut_apex
 from rtcvt.offline.pushbelt.unit import parameters as full
+from rtcvt.recording import Recording
+from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.view import Channel, Scene, chosen_frames

@@ -12,7 +12,6 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import require_writable, write_text
 from rtcvt.kind import Campaigned, Progress, Shown, cell
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED, load_samples
@@ -24,6 +23,7 @@ from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
 from rtcvt.offline.variator.twins import figures, load_twins
 from rtcvt.processes import caught
+from rtcvt.recording import require_writable, write_text
 from rtcvt.variator.build import find_reduced
 from rtcvt.variator.reduced.file import read_reduced, rounded, write_reduced
 from rtcvt.variator.reduced.model import ReducedModel

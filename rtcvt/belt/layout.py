@@ -15,7 +15,7 @@ loss of arms if there is one; `DecouplerY` of each decoupler, and the loss of th
 and `ResonanceY` of each if engine orders are given.
 """
 
-from rtcvt.model.table import Places, Row, Rows
+from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 

@@ -24,7 +24,7 @@ from rtcvt.belt.span_ends import Spans, spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.model import Coupling, Fidelity, Model
-from rtcvt.model.table import Constants, Table
+from rtcvt.table import Constants, Table
 
 Array = NDArray[np.float64]
 

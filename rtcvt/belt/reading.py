@@ -5,7 +5,7 @@ import numpy as np
 from rtcvt.belt.arm_geometry import BEYOND, lever
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile
+from rtcvt.unitfile import UnitFile
 
 
 def read_belt_unit(file: UnitFile) -> BeltUnit:

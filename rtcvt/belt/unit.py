@@ -18,9 +18,9 @@ from pydantic import Field, model_validator
 
 from rtcvt.belt.geometry import BeltPath, belt_path
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import MOST_SUBSTEPS, Duration, Name, Record, asked_above, quantity_in
 from rtcvt.kind import Unit
-from rtcvt.model.scenario import Scenario
+from rtcvt.scenario import Scenario
+from rtcvt.unitfile import MOST_SUBSTEPS, Duration, Name, Record, asked_above, quantity_in
 
 Length = Annotated[float, quantity_in("m", above=0.0)]
 Place = Annotated[float, quantity_in("m")]

@@ -30,14 +30,14 @@ def _given(ctx: typer.Context, name: str) -> str:
 
 def units(incomplete: str) -> list[str]:
     """Shipped units, and TOML files."""
-    from rtcvt.files.unitfile import shipped_units
+    from rtcvt.unitfile import shipped_units
 
     return [*_beginning(shipped_units(), incomplete), *_files(incomplete, ".toml")]
 
 
 def systems(incomplete: str) -> list[str]:
     """Shipped systems, and TOML files."""
-    from rtcvt.files.unitfile import shipped_units
+    from rtcvt.unitfile import shipped_units
 
     return [*_beginning(shipped_units("system"), incomplete), *_files(incomplete, ".toml")]
 

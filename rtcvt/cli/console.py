@@ -285,7 +285,7 @@ def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, flo
 
 def in_unit(option: str, text: str, unit: str) -> float:
     """A quantity [SI]; a time is above zero."""
-    from rtcvt.files.quantity import to_si
+    from rtcvt.quantity import to_si
 
     try:
         value = to_si(text, unit)
@@ -306,7 +306,7 @@ def write_page(unit: str, command: str, context: typer.Context, values: Mapping[
 
     `values` are the command's options by name, with `report` and `figures`.
     """
-    from rtcvt.files.recording import require_writable, write_text
+    from rtcvt.recording import require_writable, write_text
 
     loaded = load_unit(unit)
     task = loaded.task(command)
@@ -334,7 +334,7 @@ def show_lines(lines: Iterable[Any]) -> None:
 
 def write_figures(path: Path | None, figures: dict[str, Any]) -> None:
     """Write figures as JSON, if there is a path; numbers of numpy become plain ones."""
-    from rtcvt.files.recording import write_text
+    from rtcvt.recording import write_text
 
     if path is not None:
         write_text(path, json.dumps(figures, indent=2, default=_plain) + "\n")

@@ -106,9 +106,9 @@ def export(
 
     --cross-check writes the first scenario's results as the FMI Cross-Check asks for them.
     """
-    from rtcvt.files.recording import require_writable
     from rtcvt.interface import Unit
     from rtcvt.kind import load_unit
+    from rtcvt.recording import require_writable
 
     choice = {k: str(v) for k, v in assignments(flanges, "--flange").items()}
     chosen = load_unit(unit).with_flanges(choice, "--flange")

@@ -7,8 +7,8 @@ import typer
 
 from rtcvt.cli.console import Json, for_kinds, given_to, progress_bar, say, show_lines, write_figures
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile, parse_unit_file
 from rtcvt.kind import Shown, load_unit
+from rtcvt.unitfile import UnitFile, parse_unit_file
 
 
 @for_kinds(lambda kind: kind.reduce)
@@ -40,7 +40,7 @@ def reduce(
     With --spatial the laws of a planar belt become those of the spatial one; some dozens of runs do (plan chosen_24mm).
     With --held-out errors are also measured on runs of another plan, and kept in the file.
     """
-    from rtcvt.files.recording import require_writable
+    from rtcvt.recording import require_writable
 
     files = _runs_in(campaign)
     others, across = ([] if folder is None else _runs_in(folder) for folder in (heldout, spatial))

@@ -16,7 +16,7 @@ from rtcvt.errors import InputError
 from rtcvt.files import opened_archive
 
 if TYPE_CHECKING:
-    from rtcvt.model.scenario import Fault, Scenario
+    from rtcvt.scenario import Fault, Scenario
 
 
 class Pacing(StrEnum):
@@ -149,9 +149,9 @@ def run(
     bus, since a step took too long), scheduler (of its threads), counts (of messages), clamped, not_finite and held
     (values by signal), round_trip_ms, gap_ms (between messages that were taken): median, max.
     """
-    from rtcvt.files.recording import require_ending, require_writable
     from rtcvt.hil.native.build import available
     from rtcvt.hil.recorder import ENDINGS
+    from rtcvt.recording import require_ending, require_writable
 
     h = None if step is None else seconds("--step", step)
     length = None if duration is None else seconds("--duration", duration)
@@ -160,7 +160,7 @@ def run(
     chosen, faults = (None, ()) if scenario is None else _scenario_and_faults(fmu, scenario)
     if inputs is not None:
         from rtcvt.hil.importer import inputs_from
-        from rtcvt.model.scenario import Scenario
+        from rtcvt.scenario import Scenario
 
         tables = inputs_from(inputs)
         end = next(iter(tables.values())).time[-1]
@@ -321,9 +321,9 @@ def plot(
 
 def _scenario_for(fmu: Path, name: str) -> "Scenario":
     """A scenario file, or a scenario of the unit file inside an FMU that rtcvt made."""
-    from rtcvt.files.unitfile import parse_unit_file
     from rtcvt.kind import load_unit
-    from rtcvt.model.scenario import get_scenario, load_scenario
+    from rtcvt.scenario import get_scenario, load_scenario
+    from rtcvt.unitfile import parse_unit_file
 
     if name.endswith(".toml"):
         return load_scenario(name)
@@ -346,7 +346,7 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
 
 def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, ...]]":
     """A scenario file with its faults, or a scenario of the unit file inside an FMU."""
-    from rtcvt.model.scenario import load_faults
+    from rtcvt.scenario import load_faults
 
     return load_faults(Path(name)) if name.endswith(".toml") else (_scenario_for(fmu, name), ())
 

@@ -12,8 +12,8 @@ from rich.table import Table
 from rtcvt.cli import completion
 from rtcvt.cli.console import Settings, assignments, for_kinds, given_to, out, refuse_others, show_lines
 from rtcvt.errors import InputError, near
-from rtcvt.files.unitfile import is_file, read_toml, read_unit_file, shipped_units
 from rtcvt.kind import Kind, Shown, Task, Unit, cell, kind_of_file, kinds, load_unit, names_of
+from rtcvt.unitfile import is_file, read_toml, read_unit_file, shipped_units
 
 
 def _variables(unit: Unit, given: dict[str, Any]) -> Shown:

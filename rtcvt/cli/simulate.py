@@ -110,10 +110,10 @@ def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
 
 def _run(unit: Unit, given: dict[str, Any]) -> None:
     """Real-time model of a unit over a scenario."""
-    from rtcvt.files.recording import require_ending, require_writable, save
     from rtcvt.model.balance import balance
-    from rtcvt.model.scenario import chosen_scenario
-    from rtcvt.model.simulate import simulate
+    from rtcvt.recording import require_ending, require_writable, save
+    from rtcvt.scenario import chosen_scenario
+    from rtcvt.simulate import simulate
 
     chosen = chosen_scenario(unit, given["scenario"])
     built = unit.build(given["model"], given["substeps"])
@@ -146,10 +146,10 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
 
 def _compare(unit: Unit, name: str, given: dict[str, Any]) -> None:
     """A run for each choice of a parameter, side by side."""
-    from rtcvt.files.recording import require_writable
-    from rtcvt.model.scenario import chosen_scenario
-    from rtcvt.model.simulate import simulate
     from rtcvt.offline.cars import drive_of
+    from rtcvt.recording import require_writable
+    from rtcvt.scenario import chosen_scenario
+    from rtcvt.simulate import simulate
 
     chosen = chosen_scenario(unit, given["scenario"])
     built = unit.build(given["model"], given["substeps"])
@@ -176,8 +176,8 @@ def _compare(unit: Unit, name: str, given: dict[str, Any]) -> None:
 
 
 def _write_page(path: Path, drives: list[Any], unit: Any, scenario: str) -> None:
-    from rtcvt.files.recording import write_text
     from rtcvt.offline.cars import page
+    from rtcvt.recording import write_text
 
     write_text(path, page(drives, unit, scenario))
     say(f"report: {path}")

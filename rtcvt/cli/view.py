@@ -28,8 +28,8 @@ def view(
     clicked.
     """
     from rtcvt.errors import InputError
-    from rtcvt.files.recording import require_writable, write_text
     from rtcvt.kind import kinds, names_of
+    from rtcvt.recording import require_writable, write_text
     from rtcvt.view import view_page
 
     path = output or recording.with_suffix(".html")

@@ -33,7 +33,7 @@ reason to open at once, since d_close is above d_open.
 
 from rtcvt.kernel import FAILED, kernel
 from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.model.table import Row, Rows
+from rtcvt.table import Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 

@@ -20,8 +20,8 @@ either they are limited, and the step says so.
 
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.model.table import Row, Rows
 from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.table import Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 MOST_HEAT = 1e11  # [J]

@@ -8,5 +8,5 @@ KIND = Kind(
     read=lazily("rtcvt.clutch.unit:read"),
     fidelities={"rigid": ""},
     build=lazily("rtcvt.clutch.unit:build"),
-    page=lazily("rtcvt.model.part:page"),
+    page=lazily("rtcvt.part:page"),
 )

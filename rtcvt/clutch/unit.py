@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from rtcvt.clutch import engagement, kernels
-from rtcvt.files.unitfile import UnitFile
 from rtcvt.model import Model
-from rtcvt.model.part import Part, built, internal_step, table_of
+from rtcvt.part import Part, built, internal_step, table_of
+from rtcvt.unitfile import UnitFile
 
 KINDS: dict[str, Any] = {"clutch": kernels, "clutch_control": engagement}
 

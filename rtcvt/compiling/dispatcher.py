@@ -4,7 +4,7 @@
   each, with that of all that it calls in turn; what is inlined in the end is made again on every floor, and each gets a
   wrapper that takes Python's objects. Of these intermediate code alone is kept, in memory and on disk. A function that
   both call is compiled for each. Bits are the same: what callers inline is the same.
-- A literal, or a member of a table (`rtcvt.model.table`), is an int64 or bool like any other: left alone, numba
+- A literal, or a member of a table (`rtcvt.table`), is an int64 or bool like any other: left alone, numba
   compiles a kernel once more for each literal that another one passes to it.
 - What numba has found out about its own functions is remembered, its messages about what it tries in vain have no
   colours, and no garbage is collected while it compiles.

@@ -31,7 +31,7 @@ import math
 from rtcvt.engine.grid import cell, lookup, share
 from rtcvt.kernel import FAILED, kernel
 from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.model.table import Places, Row, Rows
+from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 STRATEGIES = ("constant", "economy", "sport", "map")  # the last one with a table only

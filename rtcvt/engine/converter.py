@@ -18,8 +18,8 @@ A lock-up clutch is a unit of its own beside the converter: ``"converter.pump - 
 from rtcvt.engine.grid import lookup, slope
 from rtcvt.kernel import FAILED, kernel
 from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.model.table import Places, Row, Rows
 from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 

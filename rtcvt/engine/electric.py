@@ -28,8 +28,8 @@ from rtcvt.engine.grid import lookup, slope
 from rtcvt.engine.kernels import clip
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.model.table import Places, Row, Rows
 from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 FADE = 0.05  # share of the greatest speed over which the torque fades

@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import number, quantity, read_rows
-from rtcvt.files.unitfile import is_file, own_file
+from rtcvt.files import number, read_rows
 from rtcvt.kernel import kernel
+from rtcvt.unitfile import is_file, own_file
 
 MOST_POINTS = 10_000
 

@@ -25,8 +25,8 @@ Fuel counts from the start.
 from rtcvt.engine.grid import cell, lookup, lookup_in, share, slope
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.model.table import Places, Row, Rows
 from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 

@@ -23,6 +23,6 @@ KIND = Kind(
     read=lazily("rtcvt.engine.unit:read"),
     fidelities={"rigid": ""},
     build=lazily("rtcvt.engine.unit:build"),
-    page=lazily("rtcvt.model.part:page"),
+    page=lazily("rtcvt.part:page"),
     files_beside=_files_beside,
 )

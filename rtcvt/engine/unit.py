@@ -17,11 +17,11 @@ from rtcvt.engine import control, converter, electric, kernels, shifting
 from rtcvt.engine.grid import Grid, lookup, read_curves, read_grid
 from rtcvt.engine.kernels import P
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile, find_unit, own_file
 from rtcvt.kind import load_unit
 from rtcvt.model import Model
-from rtcvt.model.part import Part, built, internal_step, table_of
-from rtcvt.model.table import Constants
+from rtcvt.part import Part, built, internal_step, table_of
+from rtcvt.table import Constants
+from rtcvt.unitfile import UnitFile, find_unit, own_file
 
 LINE_POINTS = 41  # of the line of least fuel
 SPEEDS = "a table whose speeds are above zero"

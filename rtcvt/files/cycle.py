@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import TIMES, misplaced, number, quantity, read_rows, read_text
-from rtcvt.files.unitfile import ending, is_file
+from rtcvt.files import TIMES, misplaced, number, read_rows, read_text
+from rtcvt.unitfile import ending, is_file
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from rtcvt import __version__
-from rtcvt.files.quantity import to_si
-from rtcvt.files.recording import revision
 from rtcvt.model import Model, Variable
+from rtcvt.quantity import to_si
+from rtcvt.recording import revision
 
 COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b83280", "#6b7a12", "#4a5568")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError, near
-from rtcvt.files.quantity import Unit
 from rtcvt.kernel import FAILED
+from rtcvt.quantity import Unit
 
 Vector = NDArray[np.float64]
 Fidelity = Literal[

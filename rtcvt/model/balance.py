@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtcvt.model.simulate import Result
+from rtcvt.simulate import Result
 
 KWH = 3.6e6  # [J]
 

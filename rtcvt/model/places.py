@@ -1,4 +1,4 @@
-"""Whole numbers among the constants of a unit: sizes, and places in this or another buffer (`rtcvt.model.table`)."""
+"""Whole numbers among the constants of a unit: sizes, and places in this or another buffer (`rtcvt.table`)."""
 
 from rtcvt.kernel import kernel
 

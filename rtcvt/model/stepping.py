@@ -10,7 +10,7 @@ in parts of a quarter, then of a sixteenth. Where these are too coarse as well, 
 import math
 
 from rtcvt.kernel import FAILED, OK, kernel
-from rtcvt.model.table import Places
+from rtcvt.table import Places
 
 HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
 MOST_STEPS = 1e6  # internal steps in one communication step

@@ -21,12 +21,12 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from rtcvt import quantity
 from rtcvt.errors import InputError, near
-from rtcvt.files import quantity
-from rtcvt.files.unitfile import MOST_SUBSTEPS, Name, Record, Solver, UnitFile, quantity_in
 from rtcvt.kind import Unit
 from rtcvt.model import Fidelity, Model, Variable
-from rtcvt.model.scenario import Scenario, parameter_value
+from rtcvt.scenario import Scenario, parameter_value
+from rtcvt.unitfile import MOST_SUBSTEPS, Name, Record, Solver, UnitFile, quantity_in
 
 GROUND = "ground"
 

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.model import Instance, Model, Variable
-from rtcvt.model.scenario import apply_parameters, sample_inputs
 from rtcvt.network.file import Flange, System, flanges_of
 from rtcvt.network.model import build_system, component_model, components_of
+from rtcvt.scenario import apply_parameters, sample_inputs
 
 STEPS = np.geomspace(1e-4, 0.1, 61)  # [s] in which the limit is looked for
 POINTS, LONGEST = 8, 30.0  # where, over at most how long [s]

@@ -7,7 +7,7 @@ flanges follow. Inputs of the parts stand in ``work``, since some of them are th
 node or from a signal.
 """
 
-from rtcvt.model.table import Places, Row, Rows
+from rtcvt.table import Places, Row, Rows
 
 
 class D(Places):

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import find_unit, own_file
 from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Model, Variable
 from rtcvt.model.stepping import MOST_STEPS
-from rtcvt.model.table import TOO_COARSE, Constants, Table
 from rtcvt.network.file import Flange, Graph, System, flanges_of, follows, graph_of, with_values
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
+from rtcvt.table import TOO_COARSE, Constants, Table
+from rtcvt.unitfile import find_unit, own_file
 
 Output = tuple[str, str]  # of a component, by name
 TIED = 1e-6  # share from which on a number is not zero

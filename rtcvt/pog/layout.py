@@ -16,7 +16,7 @@ two, the second of them with a damper in series, if they are the coupling of `rt
 from rtcvt.control.kers import KERS_SIZE
 from rtcvt.control.limits import CONTROL_SIZE
 from rtcvt.model.stepping import Block
-from rtcvt.model.table import Places, Row, Rows
+from rtcvt.table import Places, Row, Rows
 
 
 class Op(Places):

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile
 from rtcvt.pog.radii import axis_sign, carrier_of, check_radii
 from rtcvt.pog.unit import GearSystem
+from rtcvt.unitfile import UnitFile
 
 _MOST_ELEMENTS = 30  # whose pieces make one number
 

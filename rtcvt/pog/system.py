@@ -15,7 +15,6 @@ from rtcvt.errors import InputError
 from rtcvt.files.expression import Expression
 from rtcvt.model import Coupling, Fidelity, Instance, Model
 from rtcvt.model.coupling import SOFTEST, coupling
-from rtcvt.model.table import TOO_COARSE, Constants, Row, Table
 from rtcvt.numerics.integrators import RK4, ROSENBROCK
 from rtcvt.pog import kernels, layout, places
 from rtcvt.pog.elements import DAMPING_TIME, TOOTH_RATE, TWIST_AT_CAPACITY
@@ -26,6 +25,7 @@ from rtcvt.pog.mesh import least_force, speed_of
 from rtcvt.pog.radii import axis_sign, efficiencies, play_width, radii_matrix
 from rtcvt.pog.reduction import friction_torques, kinematics
 from rtcvt.pog.unit import Element, GearSystem, Port, Variable
+from rtcvt.table import TOO_COARSE, Constants, Row, Table
 
 Matrix = NDArray[np.float64]
 _FIDELITIES = ("rigid", "full")

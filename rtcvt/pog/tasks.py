@@ -9,14 +9,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
-from rtcvt.files.quantity import to_si
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Shown, cell
-from rtcvt.model.scenario import apply_parameters
 from rtcvt.pog.diagram import unit_diagram
 from rtcvt.pog.shift import ShiftGear, shift_table
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem
+from rtcvt.quantity import to_si
+from rtcvt.scenario import apply_parameters
 
 Settings = Mapping[str, float | str]
 

@@ -14,12 +14,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import expression, quantity
+from rtcvt.files import expression
 from rtcvt.files.expression import Expression
-from rtcvt.files.unitfile import Duration, Name, Record, Solver, asked_above, quantity_in
 from rtcvt.kind import Unit
-from rtcvt.model.scenario import Scenario
+from rtcvt.scenario import Scenario
+from rtcvt.unitfile import Duration, Name, Record, Solver, asked_above, quantity_in
 
 Speed = Annotated[float, quantity_in("rad/s")]
 Mu = Annotated[float, Field(ge=0.0, le=1.0), asked_above(0.3)]

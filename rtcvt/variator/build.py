@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import ending, own_file
 from rtcvt.model import Coupling, Fidelity, Model
 from rtcvt.model.coupling import coupling
-from rtcvt.model.table import Constants, Table, require_keys
+from rtcvt.table import Constants, Table, require_keys
+from rtcvt.unitfile import ending, own_file
 from rtcvt.variator import kernels, layout
 from rtcvt.variator.layout import COUPLINGS, FLANGES, D, P, Q, RigidX, Term, U, X, Y
 from rtcvt.variator.reduced.file import read_reduced

@@ -8,7 +8,7 @@ import numpy as np
 from rtcvt.control import kers as law
 from rtcvt.control import limits
 from rtcvt.model import Coupling, Fidelity, Model
-from rtcvt.model.table import Table, require_keys
+from rtcvt.table import Table, require_keys
 from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, Y_PEAKS, D, Given, KersD, KersP, KersU, KersX, KersY, P, Y

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rtcvt.errors import ask
-from rtcvt.files.quantity import to_si
 from rtcvt.kind import Kind, Option, Task, lazily
+from rtcvt.quantity import to_si
 
 _CHECK = """A variator's hybrid and rigid model are compared with runs of the full model that its reduced model has not
 seen: operating points, force steps, transients. A table of these runs comes with the reduced model; --fresh makes them

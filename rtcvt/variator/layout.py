@@ -6,7 +6,7 @@ State vectors, each followed by two torques of the coupling (`rtcvt.model.coupli
     rigid   [omega_I, phi, T_f, y_f]
 """
 
-from rtcvt.model.table import TOO_COARSE, Places, Row, Rows
+from rtcvt.table import TOO_COARSE, Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 FLANGES = ("primary", "secondary")

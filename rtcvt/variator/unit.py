@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rtcvt import quantity
 from rtcvt.errors import InputError, near, too
-from rtcvt.files import quantity
-from rtcvt.files.unitfile import Record, Solver, UnitFile
 from rtcvt.kind import Unit
 from rtcvt.model import Variable
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.table import Row
+from rtcvt.scenario import Scenario
+from rtcvt.table import Row
+from rtcvt.unitfile import Record, Solver, UnitFile
 from rtcvt.variator.layout import FLANGES, NOT_OF_KERS, UNGIVEN, KersP, P
 
 

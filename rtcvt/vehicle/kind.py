@@ -24,6 +24,6 @@ KIND = Kind(
     read=lazily("rtcvt.vehicle.parts:read_part"),
     fidelities={"rigid": ""},
     build=_build,
-    page=lazily("rtcvt.model.part:page"),
+    page=lazily("rtcvt.part:page"),
     files_beside=_files_beside,
 )

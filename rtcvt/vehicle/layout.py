@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from rtcvt.model.table import Places, Row, Rows
+from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 

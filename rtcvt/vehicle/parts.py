@@ -11,11 +11,11 @@ from pydantic import Field
 
 from rtcvt.errors import InputError
 from rtcvt.files.cycle import load_cycle
-from rtcvt.files.unitfile import UnitFile, own_file
 from rtcvt.model import Model
-from rtcvt.model.part import Part as AnyPart
-from rtcvt.model.part import built, internal_step, table_of
-from rtcvt.model.table import Constants
+from rtcvt.part import Part as AnyPart
+from rtcvt.part import built, internal_step, table_of
+from rtcvt.table import Constants
+from rtcvt.unitfile import UnitFile, own_file
 from rtcvt.vehicle import kernels
 from rtcvt.vehicle.layout import TABLES, D, Kind
 

@@ -14,11 +14,11 @@ from rtcvt.belt.arm_geometry import bending, lever, nodes, over_angle
 from rtcvt.belt.layout import BeltP, D
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
-from rtcvt.model.simulate import simulate
+from rtcvt.scenario import Scenario, Table
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "tensioned.toml"
 IDLER = 1

@@ -15,8 +15,8 @@ from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import Sliding
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
-from rtcvt.model.simulate import simulate
+from rtcvt.scenario import Scenario, Table
+from rtcvt.simulate import simulate
 
 SERPENTINE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
 IDLER = 1

@@ -16,12 +16,12 @@ from rtcvt.belt.places import wrap
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.span_ends import spans
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED, OK, SATURATED
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.simulate import simulate
 from rtcvt.offline.beltdrive.drawn import layouts
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import UnitFile
 
 UNITS = ("accessory_5pk", "two_pulley_5pk", "two_pulley_belt")
 SERPENTINE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"

@@ -12,9 +12,9 @@ from marks import slow
 from rtcvt.belt.layout import D
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.unit import Decoupler
-from rtcvt.files.unitfile import UnitFile
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
+from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
 GIVEN = {"inertia": 3e-3, "stiffness": 20.0, "damping": 0.02, "direction": "clockwise"}  # as the drive turns

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Table
-from rtcvt.model.simulate import simulate
 from rtcvt.offline.beltdrive import rigid_elements
+from rtcvt.scenario import Table
+from rtcvt.simulate import simulate
 from studies.moving_belt import frequencies, lateral_displacement, moving_belt, pod_basis
 
 pytestmark = pytest.mark.slow

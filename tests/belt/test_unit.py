@@ -7,8 +7,8 @@ from rows import mistakes
 
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile, find_unit
 from rtcvt.kind import load_unit
+from rtcvt.unitfile import UnitFile, find_unit
 
 
 def test_shipped_drive_closes_at_its_pretension():

@@ -11,8 +11,8 @@ from rtcvt.clutch.kernels import MOST_HEAT, X
 from rtcvt.errors import InputError
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.simulate import simulate
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import simulate
 
 NAMES = ("clutch", "clutch_control")
 CAPACITY = 0.1 * 6 * 2.0 / 3.0 * (0.08**3 - 0.06**3) / (0.08**2 - 0.06**2) * 7e3  # full, of the shipped clutch [N.m]

@@ -5,9 +5,9 @@ import pytest
 from refusals import refuses_and_keeps_its_state
 
 from rtcvt.kind import load_unit
-from rtcvt.model.simulate import simulate
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.shift import shift_table
+from rtcvt.simulate import simulate
 
 RPM = np.pi / 30.0
 

@@ -12,13 +12,13 @@ from lxml import etree
 from rows import text_of
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.html import COLOURS
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.model.balance import Balance, balance
-from rtcvt.model.simulate import simulate
 from rtcvt.offline.cars import Drive, _bars, drive_of, page
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_unit_file
 
 KMH = 1.0 / 3.6
 BARE = """

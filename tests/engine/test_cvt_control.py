@@ -9,8 +9,8 @@ from refusals import refuses_and_keeps_its_state
 from rtcvt.engine.grid import lookup
 from rtcvt.engine.unit import least_fuel, tables
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import load_unit
+from rtcvt.unitfile import parse_unit_file
 
 UNIT = load_unit("cvt_control")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rtcvt.kind import load_unit
-from rtcvt.model.simulate import simulate
+from rtcvt.simulate import simulate
 
 UNIT = load_unit("electric_drive")
 

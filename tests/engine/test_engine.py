@@ -9,10 +9,10 @@ from refusals import refuses_and_keeps_its_state
 
 from rtcvt.engine.kernels import X
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.kind import load_unit
-from rtcvt.model.simulate import simulate
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_unit_file
 
 SHIPPED = {name: resources.files("rtcvt") / "engine" / f"gasoline_80kw_{name}.csv" for name in ("torque", "fuel")}
 RPM = np.pi / 30.0

@@ -12,9 +12,9 @@ from hostile_inputs import KINDS, hostile_inputs
 from marks import slow
 from steps_host import NativeUnit
 
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.kind import kinds, load_unit
-from rtcvt.model.scenario import apply_parameters, sample_inputs
+from rtcvt.scenario import apply_parameters, sample_inputs
+from rtcvt.unitfile import shipped_units
 
 pytestmark = [
     pytest.mark.needs("cc"),

@@ -19,7 +19,7 @@ from test_fmi3_events import Host
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native, with_clock, write_sources
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import sample_inputs
+from rtcvt.scenario import sample_inputs
 
 pytestmark = pytest.mark.needs("cc")
 

@@ -19,7 +19,7 @@ from marks import slow
 
 from rtcvt.fmu.native.export import export_native, write_sources
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import get_scenario, sample_inputs
+from rtcvt.scenario import get_scenario, sample_inputs
 
 pytestmark = pytest.mark.needs("cc")
 

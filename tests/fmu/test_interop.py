@@ -27,7 +27,6 @@ from lxml import etree
 from rows import text_of
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
 from rtcvt.fmu.ssp import export_ssp, system_description
@@ -35,11 +34,12 @@ from rtcvt.hil import runner
 from rtcvt.hil.cosimulation import start
 from rtcvt.hil.importer import open_fmu
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import get_scenario, sample_inputs
 from rtcvt.network.held import parts_of
 from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem
+from rtcvt.scenario import get_scenario, sample_inputs
+from rtcvt.unitfile import parse_unit_file
 
 H = 1e-3
 STEPS = 1000

@@ -15,7 +15,7 @@ from native_host import H, Hosted
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import own_platform, write_unit
 from rtcvt.kind import load_unit
-from rtcvt.model.simulate import simulate
+from rtcvt.simulate import simulate
 
 pytestmark = [pytest.mark.needs("cc"), pytest.mark.interpreted]
 

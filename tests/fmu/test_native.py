@@ -32,7 +32,6 @@ from rows import mistakes
 
 import rtcvt.fmu.native.export
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.fmu.description import model_description
 from rtcvt.fmu.native.export import (
     FLAGS,
@@ -46,6 +45,7 @@ from rtcvt.fmu.native.export import (
 from rtcvt.fmu.native.reference import FOLDER
 from rtcvt.kind import kinds, load_unit
 from rtcvt.pog.diagram import gear_colours, unit_diagram
+from rtcvt.unitfile import shipped_units
 
 LAST_TIME = 2  # fmi2LastSuccessfulTime
 HERE = Path(__file__).parent

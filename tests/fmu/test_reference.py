@@ -12,13 +12,13 @@ from lxml import etree
 from marks import slow
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.fmu.native.export import export_native, own_platform
 from rtcvt.fmu.native.reference import FOLDER, MOST_INTERVALS, write_cross_check, write_reference
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, sample_inputs
-from rtcvt.model.simulate import simulate
 from rtcvt.pog.system import build_model
+from rtcvt.scenario import Scenario, sample_inputs
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import shipped_units
 
 LAYERED = "{http://fmi-standard.org/fmi-ls-manifest}"
 

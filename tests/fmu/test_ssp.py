@@ -19,11 +19,11 @@ from test_fmi3_events import Host
 
 from rtcvt import load
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.fmu.ssp import export_ssp, system_description
 from rtcvt.kind import load_unit
 from rtcvt.model import Variable
 from rtcvt.network.held import Parts, parts_of, stable_step
+from rtcvt.unitfile import shipped_units
 
 pytestmark = pytest.mark.needs("cc")
 STEP, LAP_STEP = 1e-3, 2e-3

@@ -16,7 +16,6 @@ import tools
 from marks import slow
 from rows import mistakes
 
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.fmu.translate import TranslationError, lower, print_c, translate
 from rtcvt.kernel import FAILED, OK, kernel
 from rtcvt.kind import load_unit
@@ -25,6 +24,7 @@ from rtcvt.numerics.elementary import cos, exp, log, sin
 from rtcvt.numerics.linalg import lu, lu_solve
 from rtcvt.pog import kernels
 from rtcvt.pog.system import build_model
+from rtcvt.unitfile import shipped_units
 from rtcvt.variator.regression import add_rows
 
 F, I, A, C = "float64", "int64", "array", "constants"  # noqa: E741

@@ -10,15 +10,15 @@ import pytest
 from archives import library
 
 from rtcvt.errors import InputError
-from rtcvt.files.quantity import conversion
-from rtcvt.files.recording import Recording, Signal
 from rtcvt.hil.importer import inputs_from, open_fmu
 from rtcvt.hil.recorder import read, write
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.hil.runner import run
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
-from rtcvt.model.simulate import simulate
+from rtcvt.quantity import conversion
+from rtcvt.recording import Recording, Signal
+from rtcvt.scenario import Scenario, Table
+from rtcvt.simulate import simulate
 
 pytestmark = pytest.mark.needs("loop")
 

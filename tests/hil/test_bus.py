@@ -18,7 +18,6 @@ from marks import slow
 from rows import mistakes
 
 from rtcvt.errors import InputError
-from rtcvt.files.quantity import known_unit
 from rtcvt.hil.bus import Node, crc8, open_bus, reach, require_usable
 from rtcvt.hil.can_attachment import OWN, _plan, can_attachment, read_database
 from rtcvt.hil.dbc import FROM_RIG, WATCHDOG, cycle_time, generate, parse, signal_names
@@ -29,7 +28,8 @@ from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.kind import load_unit
 from rtcvt.model import Variable
-from rtcvt.model.scenario import Fault, Scenario
+from rtcvt.quantity import known_unit
+from rtcvt.scenario import Fault, Scenario
 
 TAU = Variable("shaft.tau", "output", 0, "N.m", 'torque "into" it', minimum=-100.0, maximum=100.0)
 ON = Variable("on", "output", 1, "1", "", boolean=True)
@@ -814,8 +814,8 @@ def test_a_database_without_the_units_variables_is_refused(kers, tmp_path):
 @pytest.mark.parametrize(("delay", "limit"), [(0, 5e-3), (1, 5e-3), (2, 1e-2), (4, 2e-2)])
 def test_the_law_in_lock_step_is_that_of_the_whole_unit(delay, limit):
     """Without jitter and quanta: the law solved for the rate, some steps late, against the law inside the unit."""
-    from rtcvt.model.simulate import simulate
     from rtcvt.pog.system import build_model
+    from rtcvt.simulate import simulate
 
     h, n, demand = 5e-3, 800, "0.45 + 1.5*(1 - cos(2*pi*t/4))"
     scenario = Scenario(name="w", duration=n * h, inputs={"control.tau_des": demand})

@@ -8,7 +8,7 @@ from marks import slow
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario
+from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.needs("cc")
 

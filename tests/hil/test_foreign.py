@@ -9,7 +9,7 @@ from tools import CONTAINER
 
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import run_rig
-from rtcvt.model.scenario import Scenario
+from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.needs("loop")
 

@@ -26,7 +26,7 @@ from rtcvt.hil.growing import part_name
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Rig, run_rig
-from rtcvt.model.scenario import Fault, Scenario
+from rtcvt.scenario import Fault, Scenario
 
 pytestmark = [pytest.mark.needs("loop", "cc"), pytest.mark.alone]
 

@@ -15,7 +15,7 @@ from rtcvt.hil.importer import open_fmu
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import run_rig
 from rtcvt.hil.runner import run
-from rtcvt.model.scenario import Scenario
+from rtcvt.scenario import Scenario
 
 H = 5e-3
 

@@ -9,7 +9,7 @@ from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, get_scenario
+from rtcvt.scenario import Scenario, get_scenario
 
 pytestmark = pytest.mark.needs("cc")
 

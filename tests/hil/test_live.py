@@ -21,7 +21,7 @@ from rtcvt.hil.live import MOST_STREAMS, _Page, live_page
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Attachment, run_rig
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario
+from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.needs("loop")
 

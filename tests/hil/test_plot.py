@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from rtcvt.cli import app
 from rtcvt.errors import InputError
-from rtcvt.files.recording import Recording, Signal
 from rtcvt.hil.plot import COLOURS, MOST, POINTS, _thinned, draw, draw_on, panels
 from rtcvt.hil.recorder import FLAGS, write
+from rtcvt.recording import Recording, Signal
 
 
 def recording(n=1000):

@@ -14,9 +14,9 @@ import pytest
 import rtcvt.hil.recorder
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import BLOCK, seal
-from rtcvt.files.recording import SEAL, Recording, Signal, is_special, read_recording, write_recording
 from rtcvt.hil.growing import part_name
 from rtcvt.hil.recorder import Channel, open_recorder, read, write
+from rtcvt.recording import SEAL, Recording, Signal, is_special, read_recording, write_recording
 
 CHANNELS = (Channel("shaft.tau", "N.m", "torque <into> it"), Channel("shaft.w", "rad/s", "speed"))
 SUFFIXES = ("h5", "mf4")

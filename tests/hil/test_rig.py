@@ -25,7 +25,7 @@ from rtcvt.hil.pacing import own_processor
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Fault, Scenario, load_faults
+from rtcvt.scenario import Fault, Scenario, load_faults
 
 pytestmark = pytest.mark.needs("loop")
 
@@ -286,8 +286,8 @@ def test_bins_hold_what_they_say():
 
 
 def test_an_exported_unit_runs_like_its_model(kers, tmp_path):
-    from rtcvt.model.simulate import simulate
     from rtcvt.pog.system import build_model
+    from rtcvt.simulate import simulate
 
     unit = load_unit("toroidal_kers")
     trial = unit.scenario[0].model_copy(update={"duration": 0.3})

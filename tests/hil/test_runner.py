@@ -14,10 +14,10 @@ import pytest
 from rows import mistakes
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import read_recording, write_recording
 from rtcvt.hil.runner import describe, run
 from rtcvt.model import Model
-from rtcvt.model.scenario import Scenario, load_scenario
+from rtcvt.recording import read_recording, write_recording
+from rtcvt.scenario import Scenario, load_scenario
 
 H = 1e-3
 
@@ -287,7 +287,7 @@ def kers(tmp_path_factory) -> tuple[Path, Model]:
 @pytest.mark.parametrize("fast", [True, False])
 def test_an_exported_unit_runs_like_its_model(kers, fast):
     from rtcvt.kind import load_unit
-    from rtcvt.model.simulate import simulate
+    from rtcvt.simulate import simulate
 
     path, model = kers
     trial = load_unit("toroidal_kers").scenario[0].model_copy(update={"duration": 0.05})

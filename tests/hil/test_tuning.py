@@ -17,8 +17,8 @@ from rtcvt.hil.rig import Attachment, run_rig
 from rtcvt.hil.runner import run
 from rtcvt.kind import load_unit
 from rtcvt.model import Variable
-from rtcvt.model.scenario import Scenario, load_scenario
-from rtcvt.model.simulate import simulate
+from rtcvt.scenario import Scenario, load_scenario
+from rtcvt.simulate import simulate
 
 H, GAIN = 1e-3, "control.K_theta"
 channels = (f"virtual:tuning{i}" for i in itertools.count())

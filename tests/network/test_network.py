@@ -13,11 +13,11 @@ from rows import text_of
 from scipy.linalg import expm
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
 from rtcvt.numerics.linearisation import linearise
 from rtcvt.offline.systems import check
+from rtcvt.unitfile import parse_unit_file
 
 
 @pytest.fixture

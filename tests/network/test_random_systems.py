@@ -7,9 +7,9 @@ import pytest
 from discs import interpreted
 
 import rtcvt
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
+from rtcvt.unitfile import parse_unit_file
 
 GIVE = {"vehicle": ["axle"], "driveline": ["shaft"], "clutch": ["b"], "planetary": ["sun", "ring", "carrier"],
         "differential": ["pinion", "left", "right"], "pushbelt_cvt": ["primary", "secondary"]}  # fmt: skip

@@ -10,7 +10,6 @@ from differences import jacobian_by_differences
 from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file, read_unit_file
 from rtcvt.kind import load_unit
 from rtcvt.numerics.complementarity import boxed
 from rtcvt.offline.nonsmooth.lemke import lemke
@@ -19,6 +18,7 @@ from rtcvt.pog.radii import efficiencies, radii_at
 from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.shift import shift_table
 from rtcvt.pog.unit import Oil
+from rtcvt.unitfile import parse_unit_file, read_unit_file
 
 GEARS = ("in", "s0", "p0", "c0", "s1", "s2", "p", "q", "c", "out")
 J = np.array([0.02, 5e-4, 2e-4, 5e-3, 2e-3, 3e-3, 2e-4, 5e-4, 8e-3, 13.0])

@@ -10,16 +10,16 @@ from marks import slow
 from rows import mistakes
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_table, parse_unit_file
 from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
 from rtcvt.model.coupling import coupling
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.simulate import simulate
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_table, parse_unit_file
 
 CHOICES = [
     ("differential", {"left": "speed", "right": "speed"}),

@@ -6,8 +6,8 @@ import pytest
 from rows import text_of
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.pog.reading import read_gear_system
+from rtcvt.unitfile import parse_unit_file
 
 PAIR = text_of("units/pair.toml")
 THIRD = PAIR.replace(

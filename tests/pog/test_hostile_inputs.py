@@ -11,7 +11,6 @@ from hostile_inputs import KINDS, hostile_inputs
 from marks import slow
 
 from rtcvt.control.limits import FREE
-from rtcvt.files.unitfile import shipped_units
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.model.stepping import FINER, LEAST_PART, rough
@@ -21,6 +20,7 @@ from rtcvt.pog.equations import torques
 from rtcvt.pog.implicit_step import implicit_step
 from rtcvt.pog.layout import D
 from rtcvt.pog.system import build_model, matrices
+from rtcvt.unitfile import shipped_units
 
 FAST = ("automatic_6", "differential", "toroidal_kers")  # clutches, gears alone, a controlled contact
 ROWS = {1: 1000, 20: 60}  # by steps in which the inputs are held

@@ -8,10 +8,10 @@ import sympy as sp
 from differences import jacobian_by_differences
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_table
 from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem
+from rtcvt.unitfile import parse_table
 
 
 def variant(name, **changes):

@@ -8,9 +8,9 @@ import pytest
 from rows import mistakes
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.reading import read_gear_system
+from rtcvt.unitfile import parse_unit_file
 
 MODULE = 2e-3
 AXIS = "inertia = 1e-3, axis = { through = [0, 0], direction = [1, 0] }"

@@ -5,9 +5,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import load_unit
 from rtcvt.pog.reading import read_gear_system
+from rtcvt.unitfile import parse_unit_file
 
 J_A, J_B, R_A, R_B = 1e-3, 4e-3, 0.02, 0.04
 M = 1.0 / (R_A**2 / J_A + R_B**2 / J_B)  # of the teeth

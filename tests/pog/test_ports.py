@@ -3,9 +3,9 @@
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file, read_unit_file
 from rtcvt.pog.diagram import unit_diagram
 from rtcvt.pog.reading import read_gear_system
+from rtcvt.unitfile import parse_unit_file, read_unit_file
 
 PLANETARY = read_unit_file("planetary").text
 FIRST = 'sun     = { gear = "s", tau_max = 300.0 }'

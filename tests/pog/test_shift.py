@@ -14,12 +14,12 @@ import pytest
 from rows import mistakes
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kind import load_unit
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.shift import shift_table
 from rtcvt.pog.tasks import show
+from rtcvt.unitfile import parse_unit_file
 
 MODULE = 1e-3
 

@@ -9,8 +9,8 @@ from rows import text_of
 import rtcvt
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import get_scenario
-from rtcvt.model.simulate import simulate
+from rtcvt.scenario import get_scenario
+from rtcvt.simulate import simulate
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.layout import W_STEP, D, P, Q, X

@@ -9,10 +9,10 @@ from refusals import steps_allocate_nothing
 from variator_laws import CONSTANTS, SHAFTS, constant_laws, corrected, instance, laws, unit
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kernel import FAILED, OK, SATURATED
 from rtcvt.kind import load_unit
 from rtcvt.offline.pushbelt.unit.kinematics import closure, misalignment, radius_at_one
+from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import N_HYBRID, N_RIGID, N_U, W_STEP, D, P, Q, RigidX, U, X, Y

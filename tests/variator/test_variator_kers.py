@@ -11,12 +11,12 @@ import variator_laws as analytic
 from refusals import steps_allocate_nothing
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.kernel import FAILED, OK, SATURATED
 from rtcvt.kind import load_unit
 from rtcvt.model import Instance
-from rtcvt.model.scenario import get_scenario
-from rtcvt.model.simulate import simulate
+from rtcvt.scenario import get_scenario
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator import kers
 from rtcvt.variator.kers_build import build_kers, variator_inside
 from rtcvt.variator.layout import D, KersD, KersX, P, RigidX, X, Y

@@ -12,8 +12,8 @@ import pytest
 
 import rtcvt
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import find_unit
 from rtcvt.kind import load_unit
+from rtcvt.unitfile import find_unit
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.diagram import radii_at, variator_diagram
 from rtcvt.variator.page import variator_page

@@ -34,7 +34,6 @@ from pydantic import Field, model_validator
 from scipy.stats import t as student
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import Record, parse_table
 from rtcvt.offline.pushbelt.checks.kept import Job, kept, key, make_missing, step_times
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
 from rtcvt.offline.pushbelt.run.profiles import Steady, Window, steady_of
@@ -42,6 +41,7 @@ from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, is_belt_of
+from rtcvt.unitfile import Record, parse_table
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.files.quantity import to_si
 from rtcvt.html import COLOURS, number, percent, table, text
 from rtcvt.offline.pictures import GREY, cards, drawing, mark, over_sections, report, under, verdict
 from rtcvt.offline.pushbelt.checks.chapter7 import (
@@ -25,6 +24,7 @@ from rtcvt.offline.pushbelt.checks.chapter7 import (
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, SECONDARY, push_force, section
 from rtcvt.offline.pushbelt.planar.model import LOSSES
 from rtcvt.offline.pushbelt.run.profiles import BINS, FORCES, Steady, force
+from rtcvt.quantity import to_si
 from rtcvt.variator.layout import SECTIONS
 
 Array = NDArray[np.float64]

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rtcvt.files import goes_on_with, read_json
-from rtcvt.files.recording import write_text
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
 from rtcvt.offline.pushbelt.run.schedule import Run
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.processes import pool
+from rtcvt.recording import write_text
 
 Progress = Callable[[str, int, int], None]
 

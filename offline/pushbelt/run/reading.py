@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import open_sealed, refused
-from rtcvt.files.recording import Signal
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.run.marks import FILE, is_journal
 from rtcvt.offline.pushbelt.run.progress import Progress, joined
@@ -22,6 +21,7 @@ from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA, Journal
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Run, from_json
 from rtcvt.offline.pushbelt.run.snapshots import push_force, revolutions
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of, summary
+from rtcvt.recording import Signal
 
 Array = NDArray[np.float64]
 HISTORY = ("flank normal", "flank longitudinal", "flank radial", "push", "ring normal", "ring friction")

@@ -40,7 +40,6 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, require_regular
 from rtcvt.files.hdf5 import MARK, Schema, checked, hashed
-from rtcvt.files.recording import Recording, Signal, replaced_on_success
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.marks import JOURNAL
@@ -49,6 +48,7 @@ from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS, SECTIONS
 from rtcvt.offline.pushbelt.run.windows import counted
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS as EDGES
 from rtcvt.offline.pushbelt.unit.parameters import Boundary
+from rtcvt.recording import Recording, Signal, replaced_on_success
 
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]

@@ -31,7 +31,6 @@ from rtcvt import __version__
 from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with
-from rtcvt.files.recording import is_special, new_hdf5, require_writable, revision
 from rtcvt.offline.pushbelt.planar.model import Frames
 from rtcvt.offline.pushbelt.run.marks import FILE
 from rtcvt.offline.pushbelt.run.prepare import Prepared, lengths, prepare, ring_steps, started, stepped
@@ -46,6 +45,7 @@ from rtcvt.offline.pushbelt.run.snapshots import exit_force, snapshots
 from rtcvt.offline.pushbelt.run.windows import edge_ratio, passing
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, TORQUE, Parameters
+from rtcvt.recording import is_special, new_hdf5, require_writable, revision
 
 Array = NDArray[np.float64]
 

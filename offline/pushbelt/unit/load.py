@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from rtcvt.files.unitfile import Record, quantity_in
 from rtcvt.offline.pushbelt.contact.sheave import Load
+from rtcvt.unitfile import Record, quantity_in
 
 Stiffness = Annotated[float, quantity_in("N.m/rad", above=0.0)]
 Inertia = Annotated[float, quantity_in("kg.m2", above=0.0)]

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from rtcvt.errors import InputError, ask, ask_about_friction
-from rtcvt.files.unitfile import Record, UnitFile, quantity_in, read_unit_file, shipped_units
 from rtcvt.kind import Unit
 from rtcvt.model import Variable, VariableTable
-from rtcvt.model.scenario import Scenario, Signal, sample_inputs
 from rtcvt.offline.pushbelt.unit.load import Loads
 from rtcvt.offline.sheave.profile import Drawing
+from rtcvt.scenario import Scenario, Signal, sample_inputs
+from rtcvt.unitfile import Record, UnitFile, quantity_in, read_unit_file, shipped_units
 from rtcvt.variator.capacity import capacity
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, read_text
-from rtcvt.files.recording import require_writable, write_text, written
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
@@ -33,6 +32,7 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.inversion import covariance, directions, jacobian, step
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import computed
+from rtcvt.recording import require_writable, write_text, written
 
 Array = NDArray[np.float64]
 Found = dict[str, float] | None  # results of a run, see `forward`; None: the belt left its place

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from rtcvt.errors import InputError, near
-from rtcvt.files.unitfile import Record, located, parse_table, quantity_in, read_toml
 from rtcvt.offline.pushbelt.checks.chapter7 import ChapterRun
 from rtcvt.offline.pushbelt.run.schedule import Scheme
 from rtcvt.offline.pushbelt.unit.parameters import V_MU, Parameters, drawn_sheaves, influence_numbers, sheaves
+from rtcvt.unitfile import Record, located, parse_table, quantity_in, read_toml
 
 if TYPE_CHECKING:
     from rtcvt.offline.sheave.pulley import Drawn

@@ -21,8 +21,8 @@ from rtcvt import __version__
 from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import Schema, open_sealed, refused
-from rtcvt.files.quantity import MOST
-from rtcvt.files.recording import new_hdf5, revision
+from rtcvt.quantity import MOST
+from rtcvt.recording import new_hdf5, revision
 from rtcvt.variator import regression
 from rtcvt.variator.reduced.coordinates import COORDINATES, MAPS, Coordinate
 from rtcvt.variator.reduced.model import CORRECTIONS, LAWS, UNCERTAIN, Peak, ReducedField, ReducedModel

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rtcvt.kind import load_unit
-from rtcvt.model.simulate import simulate
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.verification import compare
+from rtcvt.simulate import simulate
 
 
 @pytest.fixture(scope="module")

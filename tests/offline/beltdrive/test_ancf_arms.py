@@ -12,12 +12,12 @@ from rtcvt.belt.reading import require_arms
 from rtcvt.belt.unit import ElementModel
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
 from rtcvt.offline.beltdrive.ancf import axial_force
 from rtcvt.offline.beltdrive.drive import build
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.verification import compare
+from rtcvt.scenario import Scenario, Table
 
 FILE = Path(__file__).parents[2] / "data" / "beltdrive" / "tensioned.toml"
 IDLER = 1

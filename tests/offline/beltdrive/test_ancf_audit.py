@@ -8,11 +8,11 @@ import pytest
 
 from rtcvt.belt.unit import Decoupler, Load, Sliding
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
 from rtcvt.offline.beltdrive.audit import ALLOWED, book, columns, ledger, strayed, unaccounted
 from rtcvt.offline.beltdrive.drive import _inputs, _work, build, read_run, signals, simulate, warnings
 from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, march
 from rtcvt.offline.beltdrive.runs import Outcome, changed, figures, simulate_full
+from rtcvt.scenario import Scenario, Table
 
 DATA = Path(__file__).parents[2] / "data" / "beltdrive"
 OVERLOAD = Scenario(

@@ -8,12 +8,12 @@ from belt_modes import assert_same_modes
 
 from rtcvt.belt.unit import Decoupler
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
 from rtcvt.offline.beltdrive.drive import build, simulate
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.shafts import shaft_torque, shafts, start_shafts
 from rtcvt.offline.beltdrive.verification import compare
+from rtcvt.scenario import Scenario, Table
 
 FILE = Path(__file__).parents[2] / "data" / "beltdrive" / "serpentine.toml"
 

@@ -9,7 +9,6 @@ from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
 from rtcvt.offline.beltdrive.ancf import axial_force, cable, elastic_energy, elastic_forces
 from rtcvt.offline.beltdrive.drive import build, record, simulate, spans
 from rtcvt.offline.beltdrive.friction import sliding
@@ -20,6 +19,7 @@ from rtcvt.offline.beltdrive.shafts import Shafts
 from rtcvt.offline.beltdrive.sheave import Contact, standing
 from rtcvt.offline.beltdrive.studies import cases, figures, run_study
 from rtcvt.offline.beltdrive.tensioner import Arms
+from rtcvt.scenario import Scenario, Table
 
 DATA = Path(__file__).parents[2] / "data" / "beltdrive"
 

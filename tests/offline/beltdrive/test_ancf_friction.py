@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 from rtcvt.belt.unit import Sliding
 from rtcvt.cli import app
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
 from rtcvt.offline.beltdrive.audit import ALLOWED, book, columns, ledger, strayed, unaccounted
 from rtcvt.offline.beltdrive.drive import _inputs, _work, build, simulate, spans
 from rtcvt.offline.beltdrive.friction import DIRECTIONS
@@ -19,6 +18,7 @@ from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.rigid_elements import at_rest
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.verification import compare, load_cases
+from rtcvt.scenario import Scenario, Table
 
 DATA = Path(__file__).parents[2] / "data" / "beltdrive"
 IDLER = 1

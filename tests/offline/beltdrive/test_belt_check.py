@@ -11,15 +11,15 @@ from rows import mistakes, text_of
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.errors import InputError
-from rtcvt.files.recording import read_recording
-from rtcvt.files.unitfile import UnitFile
 from rtcvt.kind import load_unit
-from rtcvt.model.simulate import simulate
 from rtcvt.offline.beltdrive import rosenbrock, tasks, verification
 from rtcvt.offline.beltdrive.report import report_page
 from rtcvt.offline.beltdrive.results import Case, Result
 from rtcvt.offline.beltdrive.runs import estimated
 from rtcvt.offline.beltdrive.verification import capstan_curve, compare, load_cases, passage_mean, verify
+from rtcvt.recording import read_recording
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import UnitFile
 
 SMALL = text_of("units/small_belt.toml")
 

@@ -11,13 +11,13 @@ from marks import slow
 from rtcvt.belt.model import build_belt
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.model.simulate import simulate
 from rtcvt.offline.beltdrive import drawn
 from rtcvt.offline.beltdrive.drawn import OVERLOAD, cases, layouts
 from rtcvt.offline.beltdrive.report import report_page
 from rtcvt.offline.beltdrive.results import Result, result_file
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.verification import compare, verify
+from rtcvt.simulate import simulate
 
 DATA = Path(__file__).parents[2] / "data" / "beltdrive"
 SERPENTINE = DATA / "serpentine.toml"

@@ -10,11 +10,11 @@ from scipy.optimize import least_squares
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.span_ends import spans
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
-from rtcvt.model.simulate import simulate as real_time
 from rtcvt.offline.beltdrive.drive import build, simulate
 from rtcvt.offline.beltdrive.drive import spans as span_values
 from rtcvt.offline.beltdrive.runs import changed
+from rtcvt.scenario import Scenario, Table
+from rtcvt.simulate import simulate as real_time
 
 SERPENTINE = Path(__file__).parents[2] / "data" / "beltdrive" / "serpentine.toml"
 

@@ -13,14 +13,14 @@ from rtcvt.belt.friction import held_ratio
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.unit import Sliding as SlidingFriction
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import UnitFile
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, Table
 from rtcvt.offline.beltdrive import element_forces, rosenbrock
 from rtcvt.offline.beltdrive import rigid_elements as model
 from rtcvt.offline.beltdrive.friction import Sliding
 from rtcvt.offline.beltdrive.runs import simulate_full
 from rtcvt.offline.beltdrive.shafts import Shafts
+from rtcvt.scenario import Scenario, Table
+from rtcvt.unitfile import UnitFile
 
 SECTION_3 = (Path(__file__).parents[2] / "data" / "beltdrive" / "section_3.toml").read_text(encoding="utf-8")
 

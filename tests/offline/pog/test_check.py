@@ -10,10 +10,10 @@ from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario, get_scenario
-from rtcvt.model.simulate import simulate
 from rtcvt.offline.pog.check import check_unit, elastic_modes, energy_residual, settled
 from rtcvt.pog.system import build_model
+from rtcvt.scenario import Scenario, get_scenario
+from rtcvt.simulate import simulate
 
 
 def test_every_shipped_unit_is_within_its_limits(unit):

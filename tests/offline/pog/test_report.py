@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from rtcvt.html import ErrorRow, number, percent, prose, quantity
 from rtcvt.kind import load_unit
-from rtcvt.model.scenario import Scenario
 from rtcvt.offline.pictures import drawing, names_beside, thin
 from rtcvt.offline.pog.check import check_unit
 from rtcvt.offline.pog.report import report_page
 from rtcvt.pog.page import gear_page
 from rtcvt.pog.system import build_model
+from rtcvt.scenario import Scenario
 
 HOSTILE = "</td><script>alert('x')</script> & \"$\\frac\""
 

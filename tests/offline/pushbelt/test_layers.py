@@ -6,11 +6,11 @@ from marks import slow
 from pushbelt_starts import UNIT, begun
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import parse_unit_file
 from rtcvt.offline.pushbelt.contact import layers as ly
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.planar import model as hy
 from rtcvt.offline.pushbelt.unit.parameters import Belt, belt, read_parameters
+from rtcvt.unitfile import parse_unit_file
 
 PLOT = 1e-4
 

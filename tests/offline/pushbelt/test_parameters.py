@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError, ask
-from rtcvt.files.unitfile import find_unit, shipped_units
 from rtcvt.offline.pushbelt.checks.chapter7 import Verification, chapter7
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import (
@@ -23,6 +22,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     mass_properties,
     sheaves,
 )
+from rtcvt.unitfile import find_unit, shipped_units
 
 PARAMETERS = load_parameters("pushbelt_24mm")
 

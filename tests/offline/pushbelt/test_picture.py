@@ -6,7 +6,6 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 from rtcvt.cli import app
-from rtcvt.files.recording import Recording, Signal, write_recording
 from rtcvt.offline.pushbelt.kind import KIND
 from rtcvt.offline.pushbelt.picture import picture
 from rtcvt.offline.pushbelt.run.reading import open_run
@@ -14,6 +13,7 @@ from rtcvt.offline.pushbelt.run.schedule import Branch, Case, Point, Run, Settin
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, frames_of
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
+from rtcvt.recording import Recording, Signal, write_recording
 
 FAST = Settings(N_E=110, N_B=52, scheme="multirate")
 

@@ -16,7 +16,6 @@ from pushbelt_starts import UNIT, begun
 
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import seal
-from rtcvt.files.unitfile import find_unit
 from rtcvt.offline.pushbelt.contact import element_ring
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
@@ -30,6 +29,7 @@ from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.tasks import recording
 from rtcvt.offline.pushbelt.unit.parameters import belt
 from rtcvt.offline.variator.alignment import load_samples
+from rtcvt.unitfile import find_unit
 
 
 def a_case(case="OD", row=0, duration=2e-3, plot_step=1e-5, **settings):

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from rtcvt.cli import app
-from rtcvt.files.unitfile import find_unit
 from rtcvt.offline.pushbelt.unit.parameters import drawn_sheaves, influence_numbers, load_parameters, sheaves
+from rtcvt.unitfile import find_unit
 
 UNIT = find_unit("pushbelt_24mm").read_text(encoding="utf-8")
 A_LINE = next(line for line in UNIT.splitlines() if line.startswith("A ="))

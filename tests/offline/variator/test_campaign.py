@@ -16,7 +16,6 @@ from rows import text_of
 from scipy.stats import qmc
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import find_unit
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of, steps_of
@@ -32,6 +31,7 @@ from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
 from rtcvt.offline.variator import campaign
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, write_short
 from rtcvt.offline.variator.plan import load_plan, names_of, runs_of, shipped_plans
+from rtcvt.unitfile import find_unit
 
 SMALL = text_of("units/plan.toml")
 

@@ -7,13 +7,13 @@ from scipy.stats import qmc
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.model.simulate import simulate
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.offline.variator import choice
 from rtcvt.offline.variator.campaign import Campaign
 from rtcvt.offline.variator.plan import load_plan
 from rtcvt.offline.variator.process import Process, fit, posterior
 from rtcvt.offline.variator.spread import spread
+from rtcvt.simulate import simulate
 
 PLAN, TEXT = load_plan("quick")
 

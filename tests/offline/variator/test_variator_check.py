@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.files.recording import new_hdf5
 from rtcvt.offline.pushbelt.run.marks import FILE
 from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA_VERSION
 from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings, as_json
@@ -31,6 +30,7 @@ from rtcvt.offline.variator.heldout import (
     write_heldout,
 )
 from rtcvt.offline.variator.report import report_page
+from rtcvt.recording import new_hdf5
 
 BELT = {"h_off": 0.004, "t_R": 0.003, "cos_d": 0.98, "tan_d": 0.2, "mu": 0.1, "m_star": 1.2}
 

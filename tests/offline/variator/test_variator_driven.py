@@ -8,7 +8,6 @@ import pytest
 from commands import command_line
 
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import find_unit, parse_unit_file
 from rtcvt.interface import error_rows
 from rtcvt.kind import load_unit
 from rtcvt.offline.pushbelt.contact.sheave import Load
@@ -17,6 +16,7 @@ from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws, _held
 from rtcvt.offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, read_heldout, write_heldout
+from rtcvt.unitfile import find_unit, parse_unit_file
 from rtcvt.variator.reduced.coordinates import Coordinate
 from rtcvt.variator.reduced.file import write_reduced
 from rtcvt.variator.reduced.model import Peak, ReducedField, ReducedModel

@@ -15,12 +15,12 @@ from pydantic import Field
 
 from rtcvt.environment import docstring
 from rtcvt.errors import InputError
-from rtcvt.files.unitfile import Solver
 from rtcvt.html import ErrorRow, render
 from rtcvt.kind import Unit
 from rtcvt.model import Coupling, Model
-from rtcvt.model.scenario import Scenario
-from rtcvt.model.table import Rows, Table, given_values
+from rtcvt.scenario import Scenario
+from rtcvt.table import Rows, Table, given_values
+from rtcvt.unitfile import Solver
 
 
 class Part(Unit):

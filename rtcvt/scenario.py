@@ -25,14 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, model_validator
 
+from rtcvt import quantity
 from rtcvt.errors import InputError, near
-from rtcvt.files import TIMES, expression, misplaced, quantity
+from rtcvt.files import TIMES, expression, misplaced
 from rtcvt.files.cycle import load_cycle
-from rtcvt.files.unitfile import Duration, Record, Time, is_file, located, parse_table, read_toml
+from rtcvt.unitfile import Duration, Record, Time, is_file, located, parse_table, read_toml
 
 if TYPE_CHECKING:
-    from rtcvt.files.recording import Signal as Recorded
     from rtcvt.model import Instance, Variable, VariableTable
+    from rtcvt.recording import Signal as Recorded
 
 Array = NDArray[np.float64]
 
@@ -337,7 +338,7 @@ def tuned_signals(
     changes: "Sequence[tuple[int, Variable, float]]", starts: Mapping[str, float], n: int
 ) -> "dict[str, Recorded]":
     """Values of the parameters that change at n communication points, as of `parameter_changes`."""
-    from rtcvt.files.recording import Signal as Recorded
+    from rtcvt.recording import Signal as Recorded
 
     found: dict[str, Recorded] = {}
     for k, v, value in changes:

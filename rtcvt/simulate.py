@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from rtcvt.compiling.machine_code import tell
 from rtcvt.errors import InputError
-from rtcvt.files.recording import Recording, Signal
 from rtcvt.kernel import FAILED, SATURATED
 from rtcvt.model import Instance, Model, Variable
 from rtcvt.model.march import address_of, march
-from rtcvt.model.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs, tuned_signals
+from rtcvt.recording import Recording, Signal
+from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs, tuned_signals
 
 Array = NDArray[np.float64]
 BLOCKS = 5_000  # in which the steps of a long run are made, each in one call

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt import quantity
 from rtcvt.errors import InputError, ask_about_friction, near, too
-from rtcvt.files import quantity
 from rtcvt.model import Causality, Variable
 
 

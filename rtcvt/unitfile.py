@@ -25,8 +25,9 @@ from pydantic import (
     field_validator,
 )
 
+from rtcvt import quantity
 from rtcvt.errors import InputError, ask_about_friction, near, too
-from rtcvt.files import quantity, read_text, reads
+from rtcvt.files import read_text, reads
 
 
 def quantity_in(

@@ -26,10 +26,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt import __version__, processes
+from rtcvt import __version__, processes, quantity
 from rtcvt.environment import now
 from rtcvt.errors import InputError, near
-from rtcvt.files import goes_on_with, new_beside, quantity, require_unread
+from rtcvt.files import goes_on_with, new_beside, require_unread
 from rtcvt.files.hdf5 import BLOCK, MARK, Schema, hashed, new_series, open_sealed, text_in, texts_of
 from rtcvt.files.names import mapped, quoted
 from rtcvt.lazily import lazily
@@ -177,7 +177,7 @@ def optional(package: str) -> Any:
 @cache
 def revision() -> str:
     """Git revision of the sources, with ``-dirty`` if they were changed; ``unknown`` outside a checkout."""
-    folder = Path(__file__).parents[2]
+    folder = Path(__file__).parents[1]
     if not (folder / ".git").exists():  # installed, perhaps within a checkout of something else
         return "unknown"
     try:

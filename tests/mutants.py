@@ -5,6 +5,7 @@ Python; the file is restored after that. ``--compiled`` runs machine code, ``--l
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -58,4 +59,5 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the file is restored
     sys.exit(main(sys.argv[1:]))

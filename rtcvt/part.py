@@ -88,7 +88,7 @@ def built(
     table = table or table_of(part, kernels)
     numbers = np.zeros(1) if data is None else data.array()
     longest = numbers[0] = part.solver.step / (substeps or part.solver.substeps)
-    coupled = [getattr(kernels, name, None) for name in ("linearise", "port", "flange", "piece")]
+    coupled: list[Any] = [getattr(kernels, name, None) for name in ("linearise", "port", "flange", "piece")]
     return Model(
         name=part.name,
         description=part.description,

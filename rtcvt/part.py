@@ -1,16 +1,14 @@
 """Parts of a drive: units all of whose parameters stand in the file. What their kinds share: schema, model and page.
 
-A kind's kernels are a module with the functions of `rtcvt.model`; a part that others can be coupled to has ``port``,
-``flange``, ``piece`` and ``linearise`` too.
+The tables and kernels of a kind are a module, see `rtcvt.model.frame`.
 """
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from rtcvt.environment import docstring
@@ -19,7 +17,7 @@ from rtcvt.html import ErrorRow, render
 from rtcvt.kind import Unit
 from rtcvt.model import Coupling, Model
 from rtcvt.scenario import Scenario
-from rtcvt.table import Rows, Table, given_values
+from rtcvt.table import Constants, Table, given_values
 from rtcvt.unitfile import Solver
 
 
@@ -33,10 +31,8 @@ class Part(Unit):
     folder: Annotated[Path, Field(exclude=True)] = Path()  # in which files that it names are looked for
 
 
-def table_of(
-    part: Part, parameters: Iterable[Rows], inputs: Iterable[Rows], outputs: Iterable[Rows], states: Iterable[Rows]
-) -> Table:
-    """Variables of a part, from the rows of its kind and the values of its file.
+def table_of(part: Part, kernels: Any) -> Table:
+    """Variables of a part, from the tables of its kind and the values of its file; those with choices are left out.
 
     Raises
     ------
@@ -46,27 +42,53 @@ def table_of(
     if part.solver.method != "rosenbrock":
         raise InputError(part.source, "solver.method", part.solver.method, "'rosenbrock'")
     table = Table()
-    for row, value in given_values(part.source, part.parameters, parameters):
+    given = [row for row in getattr(kernels, "P", ()) if not row.row.choices]
+    for row, value in given_values(part.source, part.parameters, given):
         table.add("parameter", row, value)
-    for row in inputs:
+    for row in getattr(kernels, "U", ()):
         table.add("input", row, 0.0)
-    table.each("output", outputs)
-    table.each("state", states)
+    table.each("output", kernels.Y)
+    table.each("state", kernels.X)
     return table
 
 
-def internal_step(part: Part, substeps: int | None) -> float:
-    """Largest step of the integrator [s]."""
-    return part.solver.step / (substeps or part.solver.substeps)
-
-
 def built(
-    part: Part, table: Table, kernels: Any, data: NDArray[np.float64], n_work: int, longest: float | None
+    part: Part,
+    kernels: Any,
+    substeps: int | None = None,
+    table: Table | None = None,
+    data: Constants | None = None,
+    more_outputs: int = 0,
+    follows_time: bool = False,
 ) -> Model:
     """The real-time model of a part.
 
-    `longest` is the largest internal step [s], None where outputs follow time; `n_work` counts places of its memory.
+    Parameters
+    ----------
+    part : Part
+        Its unit file.
+    kernels : module
+        Tables and kernels of its kind, see `rtcvt.model.frame`.
+    substeps : int, optional
+        Internal steps in a communication step, instead of those of the file.
+    table : Table, optional
+        Its variables, if they are more than those of `table_of`.
+    data : Constants, optional
+        Constants other than the internal step, which is the first.
+    more_outputs : int
+        Outputs beyond those of the kind.
+    follows_time : bool
+        Whether outputs follow time, so that no internal step limits a communication step.
+
+    Raises
+    ------
+    InputError
+        As `table_of`.
     """
+    table = table or table_of(part, kernels)
+    numbers = np.zeros(1) if data is None else data.array()
+    longest = numbers[0] = part.solver.step / (substeps or part.solver.substeps)
+    coupled: list[Any] = [getattr(kernels, name, None) for name in ("linearise", "port", "flange", "piece")]
     return Model(
         name=part.name,
         description=part.description,
@@ -74,16 +96,14 @@ def built(
         variables=table.variables,
         states=table.states,
         p=table.p,
-        data=data,
-        n_work=n_work,
+        data=numbers,
+        n_work=kernels.N_WORK + more_outputs,
         step_size=part.solver.step,
-        internal_step=longest,
+        internal_step=None if follows_time else longest,
         initialise=kernels.initialise,
         derivative=kernels.derivative,
         jacobian=getattr(kernels, "jacobian", None),
-        coupling=Coupling(kernels.linearise, kernels.port, kernels.flange, kernels.piece)
-        if hasattr(kernels, "port")
-        else None,
+        coupling=Coupling(*coupled) if all(coupled) else None,
         output=kernels.output,
         step=kernels.step,
         source=part.text,

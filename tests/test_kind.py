@@ -15,19 +15,20 @@ from types import SimpleNamespace
 from typing import Annotated, Literal
 from xml.etree import ElementTree
 
+import flywheel
 import fmpy
 import numpy as np
 import pytest
 from commands import command_line
 from fmpy.fmi2 import FMU2Slave
 from pydantic import Field
-from rows import mistakes
 
 from rtcvt import kind as registry
 from rtcvt.html import ErrorRow, error_table, page, variable_tables
-from rtcvt.kernel import FAILED, kernel
+from rtcvt.kernel import FAILED, OK, kernel
 from rtcvt.kind import Checked, Kind, Task, Unit, kind_named, kinds, load_unit, register
 from rtcvt.model import Model
+from rtcvt.model.frame import framed
 from rtcvt.model.stepping import enter, leave, start_status
 from rtcvt.numerics.integrators import STAGES, rk4_new, rk4_stage
 from rtcvt.recording import read_recording, write_recording
@@ -347,7 +348,20 @@ def test_export_native(train, rtcvt, tmp_path):
     assert np.array_equal(found, expected.y)
 
 
-@mistakes
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["simulate", "train.toml", "--model", "hybrid"], "train.toml: model = 'hybrid': rigid"),
+        (["simulate", "train.toml", "--resume"], "--resume = True: not with train.toml"),
+        (["export", "train.toml", "--flange", "a=speed"], "--flange: a = 'speed': no choice in a unit of kind 's"),
+        (["campaign", "train.toml", "-p", "small", "-o", "runs"], "with a full model that has campaigns: pushbelt"),
+        (["reduce", "runs", "-o", "r.h5"], "campaign = 'runs': a folder of runs, from rtcvt campaign"),
+        (["reduce", "folder", "-o", "r.h5"], "with a full model that can be reduced: pushbelt"),
+        (["check", "train.toml", "-o", "nowhere/r.html"], "existing, writable folder"),
+        (["show", "other.toml"], "other.toml: kind = 'ship': one of the kinds: gear_system, belt, variator, vehicle"),
+        (["show", "bad.toml"], "bad.toml: masses.0 = '1 m': a mass in kg"),
+    ],
+)  # fmt: skip
 def test_mistakes(train, rtcvt, tmp_path, words, message):
     (tmp_path / "other.toml").write_text('kind = "ship"', encoding="utf-8")
     (tmp_path / "bad.toml").write_text(TEXT.replace("2 kg", "1 m"), encoding="utf-8")
@@ -357,3 +371,51 @@ def test_mistakes(train, rtcvt, tmp_path, words, message):
     code, _, err = rtcvt(*words)
     assert code == 2
     assert message in err
+
+
+FLYWHEEL = """
+name = "wheel"
+kind = "flywheel"
+description = "a flywheel"
+parameters = { J = 2.0, b = "0.5 N.m.s/rad", w_start = 10.0 }
+solver = { step = "10 ms" }
+
+[[scenario]]
+name = "spin up"
+duration = "5 s"
+inputs = { "shaft.tau" = 20.0 }
+"""
+
+
+@pytest.mark.interpreted
+def test_a_part_is_its_equations(train, rtcvt, tmp_path):
+    """One module of equations makes a kind with a check, an exact Jacobian and a flange that balances power."""
+    register(flywheel.KIND)
+    (tmp_path / "wheel.toml").write_text(FLYWHEEL, encoding="utf-8")
+    code, text, _ = rtcvt("check", "wheel.toml", "-o", "r.html")
+    assert code == 0
+    assert "exact" in text
+    one = load_unit("wheel.toml").build().instantiate()
+    one.initialise()
+    one.set("shaft.tau", 3.0)
+    work, lost, before, speeds = 0.0, 0.0, one.get("storage.E"), []
+    for _ in range(200):
+        start = one.get("shaft.w"), one.get("loss.bearing")
+        assert one.step(1e-2) == OK
+        speeds.append(one.get("shaft.w"))
+        work += 3.0 * 0.5e-2 * (start[0] + speeds[-1])
+        lost += 0.5e-2 * (start[1] + one.get("loss.bearing"))
+    assert work == pytest.approx(one.get("storage.E") - before + lost, rel=1e-5)
+    assert one.jacobian() == pytest.approx(one._differences(), rel=1e-6)
+    coupling, row, column = one.model.coupling, np.ones(1), np.ones(1)
+    arguments = one.x, one.u, one.p, one.model.data
+    assert coupling.flange(0, *arguments, one.work) == speeds[-1]
+    assert coupling.port(0, *arguments, row, column, one.work) == 0.0
+    assert (row[0], column[0]) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize("lacking", ["X", "start", "df_dx"])
+def test_a_part_that_lacks_something_is_refused(lacking):
+    own = {"__name__", "X", "Y", "start", "rates", "df_dx", "output"} - {lacking}
+    with pytest.raises(TypeError, match=f"flywheel: a part has {lacking} too"):
+        framed({name: vars(flywheel)[name] for name in own})

@@ -11,7 +11,8 @@ from hostile_inputs import KINDS, hostile_inputs
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.numerics.integrators import rosenbrock_integral
-from rtcvt.vehicle.layout import CarX, D, LineX
+from rtcvt.vehicle import driveline as line
+from rtcvt.vehicle import longitudinal as car
 from rtcvt.vehicle.parts import build_part
 
 H, STEPS = 1e-3, 2000
@@ -19,15 +20,15 @@ H, STEPS = 1e-3, 2000
 
 def vehicle(one, u, x, integral):
     """Work [J] of torques at the wheels and of the slope; the way is a state."""
-    tau, way = u["drive.tau"] - u["axle.load"], one.x[CarX.S] - x[CarX.S]
+    tau, way = u["drive.tau"] - u["axle.load"], one.x[car.X.S] - x[car.X.S]
     return [tau / one.get("vehicle.r_w") * way, -one.get("force.grade") * way]
 
 
 def driveline(one, u, x, integral):
     """Work [J] at the axle, whose speed is given and whose torque is that of spring and damper, and at the shaft."""
-    w = integral(LineX.W)
+    w = integral(line.X.W)
     twist = H * u["axle.w"] - w / one.get("driveline.i")
-    through = one.get("driveline.K") * integral(LineX.PHI) + one.get("driveline.d") * twist
+    through = one.get("driveline.K") * integral(line.X.PHI) + one.get("driveline.d") * twist
     return [u["axle.w"] * through, -u["shaft.load"] * w]
 
 
@@ -39,7 +40,7 @@ def test_no_run_makes_energy(work, held):
     for kind in KINDS:
         one = model.instantiate()
         one.initialise()
-        k = one.work[int(model.data[int(D.W_K)]) :][: 4 * n]
+        k = one.work[(car if work is vehicle else line).W_K :][: 4 * n]
         start, net, through, worst = one.get("storage.E"), 0.0, 0.0, 0.0
         for row in hostile_inputs(model, kind, 0, STEPS // held, np.random.default_rng(3)):
             one.u[:] = row
@@ -61,7 +62,7 @@ def test_a_brake_beyond_all_brakes_does_not_throw_the_vehicle_back(v):
     one = build_part(load_unit("vehicle")).instantiate()
     one.set("brake.tau", 9e4)
     one.initialise()
-    one.x[CarX.V] = v
+    one.x[car.X.V] = v
     assert one.step(H) != FAILED
-    assert abs(one.x[CarX.V] / v) < 0.25  # it springs back, as brakes that stick do
+    assert abs(one.x[car.X.V] / v) < 0.25  # it springs back, as brakes that stick do
     assert one.get("storage.E") < 0.5 * (1400.0 + 4.0 / 0.09) * v * v

@@ -31,8 +31,8 @@ Open, the KERS is to bring the hub to the speed of the shaft. A reason to close 
 reason to open at once, since d_close is above d_open.
 """
 
-from rtcvt.kernel import FAILED, kernel
-from rtcvt.model.stepping import enter, leave, start_status
+from rtcvt.kernel import kernel
+from rtcvt.model.frame import framed
 from rtcvt.table import Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
@@ -99,15 +99,7 @@ class Y(Rows):
     CLOSED = Row("control.closed", "1", "the clutch is to be closed", boolean=True)
 
 
-N_X, N_U, N_Y = len(X), len(U), len(Y)
-INTERNAL_STEP = 0  # of data [s]
 ARRIVED = 1e-9  # of the actuation
-
-# places in work
-W_SAVED = 0
-W_DX = W_SAVED + N_X
-W_Y = W_DX + N_X
-N_WORK = W_Y + N_Y
 
 
 @kernel
@@ -164,7 +156,7 @@ def wanted(x, u, p):
 
 
 @kernel
-def all_rates(x, u, p, dx):
+def rates(t, x, u, p, data, dx):
     """Rates of s, r and c."""
     dx[X.C] = (opposes(x, u, p) - x[X.C]) / p[P.T_C]
     dx[X.S] = (wanted(x, u, p) - x[X.S]) / p[P.T_S]
@@ -175,7 +167,7 @@ def all_rates(x, u, p, dx):
 
 
 @kernel
-def advance(h, x, u, p):
+def advance(t, h, x, u, p, data, work):
     """One internal step in place, s and c by the implicit Euler scheme, r exactly; s and r arrive and go no further."""
     s_des = wanted(x, u, p)
     x[X.C] += (opposes(x, u, p) - x[X.C]) * h / (p[P.T_C] + h)
@@ -188,24 +180,13 @@ def advance(h, x, u, p):
         x[X.S] = s_des
 
 
-# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
-
-
 @kernel
-def initialise(p, data, u, x, work):
+def start(p, data, u, x):
     """Start open or closed, with the full torque if closed."""
     x[X.S] = p[P.START]
     x[X.R] = p[P.START]
     x[X.C] = 0.0
-    dx = work[W_DX : W_DX + N_X]
-    all_rates(x, u, p, dx)
-    return start_status(N_X, x, dx)
-
-
-@kernel
-def derivative(t, x, u, p, data, dx, work):
-    """Right-hand side."""
-    all_rates(x, u, p, dx)
+    return True
 
 
 @kernel
@@ -216,15 +197,4 @@ def output(t, x, u, p, data, y, work):
     y[Y.CLOSED] = 1.0 if x[X.S] > 0.5 else 0.0
 
 
-@kernel
-def step(t, h, x, u, p, data, y, work):
-    """One communication step in the fewest equal internal steps that are not above the controller's own."""
-    saved = work[W_SAVED : W_SAVED + N_X]
-    steps = enter(t, h, data[INTERNAL_STEP], N_U, u, N_X, x, saved)
-    if steps == 0:
-        return FAILED
-    for _ in range(steps):
-        advance(h / steps, x, u, p)
-    y_new = work[W_Y : W_Y + N_Y]
-    output(t + h, x, u, p, data, y_new, work)
-    return leave(True, N_X, x, saved, N_Y, y_new, y)
+framed(vars())

@@ -18,9 +18,8 @@ Q is the friction work, that is the heat of the faces, counted up to 1e11 J. The
 either they are limited, and the step says so.
 """
 
-from rtcvt.kernel import FAILED, OK, SATURATED, kernel
-from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.kernel import kernel
+from rtcvt.model.frame import framed
 from rtcvt.table import Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
@@ -77,21 +76,8 @@ class Y(Rows):
     BEARING = Row("loss.bearing", "W", "power lost in the bearing of the hub", 0.0, nominal=1e3, display="kW")
 
 
-N_X, N_U, N_Y = len(X), len(U), len(Y)
-INTERNAL_STEP = 0  # of data [s]
+N_X = len(X)
 ARRIVED = 1e-9  # share of the normal force
-
-# places in work
-W_F = 0  # right-hand side
-W_STAGE = W_F + N_X
-W_K = W_STAGE + N_X  # derivatives of the four stages
-W_B = W_K + 4 * N_X
-W_PIVOT = W_B + N_X
-W_MATRIX = W_PIVOT + N_X
-W_JAC = W_MATRIX + N_X * N_X
-W_SAVED = W_JAC + N_X * N_X
-W_Y = W_SAVED + N_X
-N_WORK = W_Y + N_Y
 
 
 @kernel
@@ -152,7 +138,7 @@ def twist_rate(x, u, p):
 
 
 @kernel
-def all_rates(x, u, p, dx):
+def rates(t, x, u, p, data, dx):
     """Rates of phi, w, F and Q."""
     tau = transmitted(x, u, p)
     dx[X.PHI] = twist_rate(x, u, p)
@@ -161,34 +147,21 @@ def all_rates(x, u, p, dx):
     dx[X.Q] = tau * (u[U.A_W] - x[X.W] - dx[X.PHI])
 
 
-# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
-
-
 @kernel
-def initialise(p, data, u, x, work):
+def start(p, data, u, x):
     """Start at the start speed, nothing twisted, with the normal force of the actuation."""
     if not p[P.R_O] > p[P.R_I]:
-        return FAILED
+        return False
     x[X.PHI] = 0.0
     x[X.W] = p[P.W_START]
     x[X.F] = normal_force(u, p)
     x[X.Q] = 0.0
-    dx = work[W_F : W_F + N_X]
-    all_rates(x, u, p, dx)
-    return start_status(N_X, x, dx)
+    return True
 
 
 @kernel
-def derivative(t, x, u, p, data, dx, work):
-    """Right-hand side."""
-    all_rates(x, u, p, dx)
-
-
-@kernel
-def jacobian(t, x, u, p, data, jac, work):
-    """Exact ``df/dx``, row-major, inputs held."""
-    for i in range(N_X * N_X):
-        jac[i] = 0.0
+def df_dx(x, u, p, data, jac):
+    """Entries of ``df/dx``."""
     e = stuck_torque(x, u, p)
     tau = transmitted(x, u, p)
     per_force = torque_per_force(p)
@@ -207,13 +180,6 @@ def jacobian(t, x, u, p, data, jac, work):
         jac[X.Q * N_X + X.W] = -tau
         jac[X.Q * N_X + X.F] = tau_F * slip - tau * tau_F / p[P.D]
     jac[X.F * N_X + X.F] = -1.0 / p[P.T_A]
-
-
-@kernel
-def linearise(t, x, u, p, data, f, jac, work):
-    """Right-hand side and ``df/dx``."""
-    all_rates(x, u, p, f)
-    jacobian(t, x, u, p, data, jac, work)
 
 
 @kernel
@@ -275,40 +241,19 @@ def output(t, x, u, p, data, y, work):
 
 
 @kernel
-def advance(h, x, u, p, data, work):
-    """One internal step in place, see `rtcvt.numerics.integrators`; the normal force reaches its target exactly."""
-    f = work[W_F : W_F + N_X]
-    x_stage = work[W_STAGE : W_STAGE + N_X]
-    k = work[W_K : W_K + 4 * N_X]
-    jac = work[W_JAC : W_JAC + N_X * N_X]
-    all_rates(x, u, p, f)
-    jacobian(0.0, x, u, p, data, jac, work)
-    rosenbrock_matrix(N_X, h, jac, work, W_MATRIX, W_PIVOT)
-    for s in range(STAGES):
-        if s >= 2:  # the first two stages are at x
-            rosenbrock_stage(s, N_X, x, k, x_stage)
-            all_rates(x_stage, u, p, f)
-        rosenbrock_solve(s, N_X, h, f, k, work, W_MATRIX, W_PIVOT, W_B)
-    rosenbrock_new(N_X, x, k)
+def after_step(h, old, x, u, p, data, smooth):
+    """The normal force reaches its target exactly; heat is counted up to `MOST_HEAT`."""
     F_des = normal_force(u, p)
     if abs(x[X.F] - F_des) < ARRIVED * p[P.F_MAX]:
         x[X.F] = F_des
+    if x[X.Q] > MOST_HEAT:
+        x[X.Q] = MOST_HEAT
 
 
 @kernel
-def step(t, h, x, u, p, data, y, work):
-    """One communication step in the fewest equal internal steps that are not above the clutch's own."""
-    saved = work[W_SAVED : W_SAVED + N_X]
-    steps = enter(t, h, data[INTERNAL_STEP], N_U, u, N_X, x, saved)
-    if steps == 0:
-        return FAILED
-    limited = u[U.ACTUATION] < 0.0 or u[U.ACTUATION] > 1.0
-    for _ in range(steps):
-        advance(h / steps, x, u, p, data, work)
-        if x[X.Q] > MOST_HEAT:
-            x[X.Q] = MOST_HEAT
-            limited = True
-    y_new = work[W_Y : W_Y + N_Y]
-    output(t + h, x, u, p, data, y_new, work)
-    status = leave(True, N_X, x, saved, N_Y, y_new, y)
-    return SATURATED if status == OK and limited else status
+def limited(x, u, p, data):
+    """Whether the actuation is out of range, or the heat is no longer counted."""
+    return u[U.ACTUATION] < 0.0 or u[U.ACTUATION] > 1.0 or x[X.Q] >= MOST_HEAT
+
+
+framed(vars())

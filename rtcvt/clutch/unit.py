@@ -5,11 +5,9 @@ All parameters of the kind are given in the file. Bare numbers are SI, strings c
 
 from typing import Any, Literal
 
-import numpy as np
-
 from rtcvt.clutch import engagement, kernels
 from rtcvt.model import Model
-from rtcvt.part import Part, built, internal_step, table_of
+from rtcvt.part import Part, built
 from rtcvt.unitfile import UnitFile
 
 KINDS: dict[str, Any] = {"clutch": kernels, "clutch_control": engagement}
@@ -40,7 +38,4 @@ def build(unit: Clutch, fidelity: str = "rigid", substeps: int | None = None) ->
     InputError
         A parameter is missing, not one of its kind, or out of range.
     """
-    kind = KINDS[unit.kind]
-    table = table_of(unit, kind.P, kind.U, kind.Y, kind.X)
-    longest = internal_step(unit, substeps)
-    return built(unit, table, kind, np.array([longest]), kind.N_WORK, longest)
+    return built(unit, KINDS[unit.kind], substeps)

@@ -48,6 +48,9 @@ class _Cache(NullCache):
         base = self._impl.filename_base
         if "<locals>" not in compiled.py_func.__qualname__:  # wherever in its module it stands
             base = base.replace(f"-{compiled.py_func.__code__.co_firstlineno}.py", ".py")
+        module = compiled.py_func.__module__
+        if Path(compiled.py_func.__code__.co_filename).stem != module.rpartition(".")[2]:  # see `rtcvt.model.frame`
+            base = f"{module}.{base.partition('.')[2]}"  # several modules have a copy of it
         self._files = Files(Path(self.cache_path), base)
 
     @property

@@ -29,8 +29,8 @@ closed at w_1. Its torque goes into tau, so the belt is clamped for what a slipp
 import math
 
 from rtcvt.engine.grid import cell, lookup, share
-from rtcvt.kernel import FAILED, kernel
-from rtcvt.model.stepping import enter, leave, start_status
+from rtcvt.kernel import kernel
+from rtcvt.model.frame import framed
 from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
@@ -92,9 +92,6 @@ class Y(Rows):
     TAU_DES = Row("control.tau_des", "N.m", "torque that the engine is to give", nominal=100.0)
 
 
-N_X, N_U, N_Y = len(X), len(U), len(Y)
-
-
 class D(Places):
     """Header of the constants."""
 
@@ -102,13 +99,6 @@ class D(Places):
     TORQUE = "table: torque of the engine over speed and pedal [N.m]"
     LINE = "table: speed of least fuel over power [rad/s], twice"
     MAP = "table of one's own: speed of the engine [rad/s] over that of the secondary and the torque asked for"
-
-
-# places in work
-W_DX = 0
-W_SAVED = W_DX + N_X
-W_Y = W_SAVED + N_X
-N_WORK = W_Y + N_Y
 
 
 @kernel
@@ -160,22 +150,17 @@ def pedal_for(tau, w, data, table):
     return 1.0
 
 
-# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
-
-
 @kernel
-def initialise(p, data, u, x, work):
+def start(p, data, u, x):
     """Start at the ratio that is wanted."""
     if not (p[P.I_MAX] >= p[P.I_MIN] and p[P.W_1] > p[P.W_0]):
-        return FAILED
+        return False
     x[X.R] = wanted_ratio(u, p, data)
-    dx = work[W_DX : W_DX + N_X]
-    derivative(0.0, x, u, p, data, dx, work)
-    return start_status(N_X, x, dx)
+    return True
 
 
 @kernel
-def derivative(t, x, u, p, data, dx, work):
+def rates(t, x, u, p, data, dx):
     """Rate of the ratio."""
     dx[X.R] = (wanted_ratio(u, p, data) - x[X.R]) / p[P.T_I]
 
@@ -205,15 +190,9 @@ def output(t, x, u, p, data, y, work):
 
 
 @kernel
-def step(t, h, x, u, p, data, y, work):
-    """One communication step in the fewest equal internal steps that are not above the controller's own."""
-    saved = work[W_SAVED : W_SAVED + N_X]
-    steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, N_X, x, saved)
-    if steps == 0:
-        return FAILED
-    part = h / steps
-    for _ in range(steps):
-        x[X.R] += (wanted_ratio(u, p, data) - x[X.R]) * part / (p[P.T_I] + part)
-    y_new = work[W_Y : W_Y + N_Y]
-    output(t + h, x, u, p, data, y_new, work)
-    return leave(True, N_X, x, saved, N_Y, y_new, y)
+def advance(t, h, x, u, p, data, work):
+    """One internal step in place, by the implicit Euler scheme."""
+    x[X.R] += (wanted_ratio(u, p, data) - x[X.R]) * h / (p[P.T_I] + h)
+
+
+framed(vars())

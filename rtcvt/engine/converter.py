@@ -16,9 +16,8 @@ A lock-up clutch is a unit of its own beside the converter: ``"converter.pump - 
 """
 
 from rtcvt.engine.grid import lookup, slope
-from rtcvt.kernel import FAILED, kernel
-from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.kernel import kernel
+from rtcvt.model.frame import Shaft, framed
 from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
@@ -59,28 +58,12 @@ class Y(Rows):
     LOSS = Row("loss.fluid", "W", "power lost in the fluid", nominal=1e3, display="kW")
 
 
-N_X, N_U, N_Y = len(X), len(U), len(Y)
-
-
 class D(Places):
     """Header of the constants."""
 
     INTERNAL_STEP = "largest internal step [s]"
     CAPACITY = "table: capacity over speed ratio [N.m.s2/rad2], twice"
     RATIO = "table: torque ratio over speed ratio, twice"
-
-
-# places in work
-W_F = 0  # right-hand side
-W_STAGE = W_F + N_X
-W_K = W_STAGE + N_X  # derivatives of the four stages
-W_B = W_K + 4 * N_X
-W_PIVOT = W_B + N_X
-W_MATRIX = W_PIVOT + N_X
-W_JAC = W_MATRIX + N_X * N_X
-W_SAVED = W_JAC + N_X * N_X
-W_Y = W_SAVED + N_X
-N_WORK = W_Y + N_Y
 
 
 @kernel
@@ -130,35 +113,24 @@ def multiplied(x, data):
 
 
 @kernel
-def all_rates(x, u, p, data, dx):
+def rates(t, x, u, p, data, dx):
     """Rates of both speeds."""
     tau = fluid(x, data)
     dx[X.W_P] = (u[U.PUMP] - tau) / p[P.J_P]
     dx[X.W_T] = (u[U.TURBINE] + multiplied(x, data) * tau) / p[P.J_T]
 
 
-# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
-
-
 @kernel
-def initialise(p, data, u, x, work):
+def start(p, data, u, x):
     """Start at the start speeds."""
     x[X.W_P] = p[P.W_P_START]
     x[X.W_T] = p[P.W_T_START]
-    dx = work[W_F : W_F + N_X]
-    all_rates(x, u, p, data, dx)
-    return start_status(N_X, x, dx)
+    return True
 
 
 @kernel
-def derivative(t, x, u, p, data, dx, work):
-    """Right-hand side."""
-    all_rates(x, u, p, data, dx)
-
-
-@kernel
-def jacobian(t, x, u, p, data, jac, work):
-    """Exact ``df/dx``, row-major, inputs held."""
+def df_dx(x, u, p, data, jac):
+    """Entries of ``df/dx``."""
     by_p = 0.0  # derivatives of T_p
     by_t = 0.0
     mu = multiplied(x, data)
@@ -185,40 +157,6 @@ def jacobian(t, x, u, p, data, jac, work):
 
 
 @kernel
-def linearise(t, x, u, p, data, f, jac, work):
-    """Right-hand side and ``df/dx``."""
-    all_rates(x, u, p, data, f)
-    jacobian(t, x, u, p, data, jac, work)
-
-
-@kernel
-def flange(k, x, u, p, data, work):
-    """Speed of pump or turbine."""
-    return x[X.W_P] if k == U.PUMP else x[X.W_T]
-
-
-@kernel
-def port(k, x, u, p, data, row, column, work):
-    """See `rtcvt.model.Coupling`."""
-    for i in range(N_X):
-        row[i] = 0.0
-        column[i] = 0.0
-    if k == U.PUMP:
-        row[X.W_P] = 1.0
-        column[X.W_P] = 1.0 / p[P.J_P]
-    else:
-        row[X.W_T] = 1.0
-        column[X.W_T] = 1.0 / p[P.J_T]
-    return 0.0
-
-
-@kernel
-def piece(x, u, p, data, work):
-    """At equal speeds both torques and their derivatives go over into one another."""
-    return 0.0
-
-
-@kernel
 def output(t, x, u, p, data, y, work):
     """Speeds, torques of the fluid, energy and loss."""
     tau = fluid(x, data)
@@ -231,33 +169,4 @@ def output(t, x, u, p, data, y, work):
     y[Y.LOSS] = tau * x[X.W_P] - y[Y.TAU_T] * x[X.W_T]
 
 
-@kernel
-def advance(h, x, u, p, data, work):
-    """One internal step in place, see `rtcvt.numerics.integrators`."""
-    f = work[W_F : W_F + N_X]
-    x_stage = work[W_STAGE : W_STAGE + N_X]
-    k = work[W_K : W_K + 4 * N_X]
-    jac = work[W_JAC : W_JAC + N_X * N_X]
-    all_rates(x, u, p, data, f)
-    jacobian(0.0, x, u, p, data, jac, work)
-    rosenbrock_matrix(N_X, h, jac, work, W_MATRIX, W_PIVOT)
-    for s in range(STAGES):
-        if s >= 2:  # the first two stages are at x
-            rosenbrock_stage(s, N_X, x, k, x_stage)
-            all_rates(x_stage, u, p, data, f)
-        rosenbrock_solve(s, N_X, h, f, k, work, W_MATRIX, W_PIVOT, W_B)
-    rosenbrock_new(N_X, x, k)
-
-
-@kernel
-def step(t, h, x, u, p, data, y, work):
-    """One communication step in the fewest equal internal steps that are not above the converter's own."""
-    saved = work[W_SAVED : W_SAVED + N_X]
-    steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, N_X, x, saved)
-    if steps == 0:
-        return FAILED
-    for _ in range(steps):
-        advance(h / steps, x, u, p, data, work)
-    y_new = work[W_Y : W_Y + N_Y]
-    output(t + h, x, u, p, data, y_new, work)
-    return leave(True, N_X, x, saved, N_Y, y_new, y)
+framed(vars(), flanges={U.PUMP: Shaft(X.W_P, P.J_P), U.TURBINE: Shaft(X.W_T, P.J_T)})

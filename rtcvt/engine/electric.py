@@ -25,10 +25,9 @@ The battery can give more than the most that machine, losses and auxiliaries tak
 import math
 
 from rtcvt.engine.grid import lookup, slope
-from rtcvt.engine.kernels import clip
-from rtcvt.kernel import FAILED, OK, SATURATED, kernel
-from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.kernel import kernel
+from rtcvt.model.frame import Shaft, framed
+from rtcvt.numerics.elementary import clip
 from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
@@ -88,7 +87,7 @@ class Y(Rows):
     AUXILIARY = Row("loss.auxiliaries", "W", "power of the auxiliaries", 0.0, nominal=1e3, display="kW")
 
 
-N_X, N_U, N_Y = len(X), len(U), len(Y)
+N_X = len(X)
 
 
 class D(Places):
@@ -96,19 +95,6 @@ class D(Places):
 
     INTERNAL_STEP = "largest internal step [s]"
     LOSS = "table: loss over speed and torque [W]"
-
-
-# places in work
-W_F = 0  # right-hand side
-W_STAGE = W_F + N_X
-W_K = W_STAGE + N_X  # derivatives of the four stages
-W_B = W_K + 4 * N_X
-W_PIVOT = W_B + N_X
-W_MATRIX = W_PIVOT + N_X
-W_JAC = W_MATRIX + N_X * N_X
-W_SAVED = W_JAC + N_X * N_X
-W_Y = W_SAVED + N_X
-N_WORK = W_Y + N_Y
 
 
 @kernel
@@ -212,40 +198,27 @@ def is_strong(p, data):
 
 
 @kernel
-def all_rates(x, u, p, data, dx):
+def rates(t, x, u, p, data, dx):
     """Rates of w, tau and s."""
     dx[X.W] = (x[X.TAU] + u[U.TAU]) / p[P.J]
     dx[X.TAU] = (demand(x, u, p) - x[X.TAU]) / p[P.T_Q]
     dx[X.S] = -current(x, p, data) / p[P.C]
 
 
-# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
-
-
 @kernel
-def initialise(p, data, u, x, work):
+def start(p, data, u, x):
     """Start at the start speed with the torque that is asked for."""
     if not (is_strong(p, data) and p[P.U_F] >= p[P.U_E]):
-        return FAILED
+        return False
     x[X.W] = p[P.W_START]
     x[X.S] = p[P.S_START]
     x[X.TAU] = demand(x, u, p)
-    dx = work[W_F : W_F + N_X]
-    all_rates(x, u, p, data, dx)
-    return start_status(N_X, x, dx)
+    return True
 
 
 @kernel
-def derivative(t, x, u, p, data, dx, work):
-    """Right-hand side."""
-    all_rates(x, u, p, data, dx)
-
-
-@kernel
-def jacobian(t, x, u, p, data, jac, work):
-    """Exact ``df/dx``, row-major, inputs held."""
-    for i in range(N_X * N_X):
-        jac[i] = 0.0
+def df_dx(x, u, p, data, jac):
+    """Entries of ``df/dx``."""
     w = x[X.W]
     tau = x[X.TAU]
     table = int(data[D.LOSS])
@@ -260,36 +233,6 @@ def jacobian(t, x, u, p, data, jac, work):
     jac[X.S * N_X + X.TAU] = -(w + by_tau) / drop
     if x[X.S] > 0.0 and x[X.S] < 1.0:
         jac[X.S * N_X + X.S] = I * (p[P.U_F] - p[P.U_E]) / drop
-
-
-@kernel
-def linearise(t, x, u, p, data, f, jac, work):
-    """Right-hand side and ``df/dx``."""
-    all_rates(x, u, p, data, f)
-    jacobian(t, x, u, p, data, jac, work)
-
-
-@kernel
-def flange(k, x, u, p, data, work):
-    """Speed of the shaft."""
-    return x[X.W]
-
-
-@kernel
-def port(k, x, u, p, data, row, column, work):
-    """See `rtcvt.model.Coupling`."""
-    for i in range(N_X):
-        row[i] = 0.0
-        column[i] = 0.0
-    row[X.W] = 1.0
-    column[X.W] = 1.0 / p[P.J]
-    return 0.0
-
-
-@kernel
-def piece(x, u, p, data, work):
-    """Tables and limits have kinks, but none that is worth a step of its own."""
-    return 0.0
 
 
 @kernel
@@ -313,34 +256,9 @@ def output(t, x, u, p, data, y, work):
 
 
 @kernel
-def advance(h, x, u, p, data, work):
-    """One internal step in place, see `rtcvt.numerics.integrators`."""
-    f = work[W_F : W_F + N_X]
-    x_stage = work[W_STAGE : W_STAGE + N_X]
-    k = work[W_K : W_K + 4 * N_X]
-    jac = work[W_JAC : W_JAC + N_X * N_X]
-    all_rates(x, u, p, data, f)
-    jacobian(0.0, x, u, p, data, jac, work)
-    rosenbrock_matrix(N_X, h, jac, work, W_MATRIX, W_PIVOT)
-    for s in range(STAGES):
-        if s >= 2:  # the first two stages are at x
-            rosenbrock_stage(s, N_X, x, k, x_stage)
-            all_rates(x_stage, u, p, data, f)
-        rosenbrock_solve(s, N_X, h, f, k, work, W_MATRIX, W_PIVOT, W_B)
-    rosenbrock_new(N_X, x, k)
+def limited(x, u, p, data):
+    """Whether the machine is too fast, or the battery beyond full or empty."""
+    return abs(x[X.W]) > p[P.W_MAX] or x[X.S] < 0.0 or x[X.S] > 1.0
 
 
-@kernel
-def step(t, h, x, u, p, data, y, work):
-    """One communication step in the fewest equal internal steps that are not above the drive's own."""
-    saved = work[W_SAVED : W_SAVED + N_X]
-    steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, N_X, x, saved)
-    if steps == 0:
-        return FAILED
-    for _ in range(steps):
-        advance(h / steps, x, u, p, data, work)
-    y_new = work[W_Y : W_Y + N_Y]
-    output(t + h, x, u, p, data, y_new, work)
-    status = leave(True, N_X, x, saved, N_Y, y_new, y)
-    limited = abs(x[X.W]) > p[P.W_MAX] or x[X.S] < 0.0 or x[X.S] > 1.0
-    return SATURATED if status == OK and limited else status
+framed(vars(), flanges={U.TAU: Shaft(X.W, P.J)})

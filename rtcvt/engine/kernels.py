@@ -23,9 +23,9 @@ Fuel counts from the start.
 """
 
 from rtcvt.engine.grid import cell, lookup, lookup_in, share, slope
-from rtcvt.kernel import FAILED, OK, SATURATED, kernel
-from rtcvt.model.stepping import enter, leave, start_status
-from rtcvt.numerics.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.kernel import kernel
+from rtcvt.model.frame import Shaft, framed
+from rtcvt.numerics.elementary import clip
 from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
@@ -76,7 +76,7 @@ class Y(Rows):
     LOSS = Row("loss.engine", "W", "lost power: heat of combustion and drag", 0.0, nominal=1e4, display="kW")
 
 
-N_X, N_U, N_Y = len(X), len(U), len(Y)
+N_X = len(X)
 
 
 class D(Places):
@@ -85,27 +85,6 @@ class D(Places):
     INTERNAL_STEP = "largest internal step [s]"
     TORQUE = "table: torque over speed and pedal [N.m]"
     FUEL = "table: fuel flow over speed and torque [kg/s]"
-
-
-# places in work
-W_F = 0  # right-hand side
-W_STAGE = W_F + N_X
-W_K = W_STAGE + N_X  # derivatives of the four stages
-W_B = W_K + 4 * N_X
-W_PIVOT = W_B + N_X
-W_MATRIX = W_PIVOT + N_X
-W_JAC = W_MATRIX + N_X * N_X
-W_SAVED = W_JAC + N_X * N_X
-W_Y = W_SAVED + N_X
-N_WORK = W_Y + N_Y
-
-
-@kernel
-def clip(value, low, high):
-    """`value` within its limits."""
-    if value < low:
-        return low
-    return high if value > high else value
 
 
 @kernel
@@ -228,7 +207,7 @@ def is_efficient(p, data):
 
 
 @kernel
-def all_rates(x, u, p, data, dx):
+def rates(t, x, u, p, data, dx):
     """Rates of w, q, z and m."""
     w = x[X.W]
     i = place(w, data)
@@ -239,14 +218,11 @@ def all_rates(x, u, p, data, dx):
     dx[X.M] = flow(w, x[X.Q], drag, data)
 
 
-# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
-
-
 @kernel
-def initialise(p, data, u, x, work):
+def start(p, data, u, x):
     """Start at the start speed, with the torque that keeps it, or that of the pedal if it is more."""
     if not is_efficient(p, data):
-        return FAILED
+        return False
     w = p[P.W_START]
     i = place(w, data)
     drag = -torque(w, i, 0.0, data)
@@ -257,22 +233,12 @@ def initialise(p, data, u, x, work):
         x[X.Z] = clip(drag, 0.0, p[P.TAU_IDLE])
     x[X.Q] = clip(demand(x, u, p, i, drag, data), 0.0, most(w, i, drag, data))
     x[X.M] = 0.0
-    dx = work[W_F : W_F + N_X]
-    all_rates(x, u, p, data, dx)
-    return start_status(N_X, x, dx)
+    return True
 
 
 @kernel
-def derivative(t, x, u, p, data, dx, work):
-    """Right-hand side."""
-    all_rates(x, u, p, data, dx)
-
-
-@kernel
-def jacobian(t, x, u, p, data, jac, work):
-    """Exact ``df/dx``, row-major, inputs held."""
-    for i in range(N_X * N_X):
-        jac[i] = 0.0
+def df_dx(x, u, p, data, jac):
+    """Entries of ``df/dx``."""
     w = x[X.W]
     pedal = clip(u[U.PEDAL], 0.0, 1.0)
     drag_w = torque_slope(w, 0.0, data)
@@ -296,36 +262,6 @@ def jacobian(t, x, u, p, data, jac, work):
 
 
 @kernel
-def linearise(t, x, u, p, data, f, jac, work):
-    """Right-hand side and ``df/dx``."""
-    all_rates(x, u, p, data, f)
-    jacobian(t, x, u, p, data, jac, work)
-
-
-@kernel
-def flange(k, x, u, p, data, work):
-    """Speed of the crank."""
-    return x[X.W]
-
-
-@kernel
-def port(k, x, u, p, data, row, column, work):
-    """See `rtcvt.model.Coupling`."""
-    for i in range(N_X):
-        row[i] = 0.0
-        column[i] = 0.0
-    row[X.W] = 1.0
-    column[X.W] = -1.0 / p[P.J]
-    return 0.0
-
-
-@kernel
-def piece(x, u, p, data, work):
-    """Tables have kinks, but none that is worth a step of its own."""
-    return 0.0
-
-
-@kernel
 def output(t, x, u, p, data, y, work):
     """Speed, torques, fuel, efficiency, energy and loss."""
     w = x[X.W]
@@ -344,37 +280,16 @@ def output(t, x, u, p, data, y, work):
 
 
 @kernel
-def advance(h, x, u, p, data, work):
-    """One internal step in place, see `rtcvt.numerics.integrators`."""
-    f = work[W_F : W_F + N_X]
-    x_stage = work[W_STAGE : W_STAGE + N_X]
-    k = work[W_K : W_K + 4 * N_X]
-    jac = work[W_JAC : W_JAC + N_X * N_X]
-    all_rates(x, u, p, data, f)
-    jacobian(0.0, x, u, p, data, jac, work)
-    rosenbrock_matrix(N_X, h, jac, work, W_MATRIX, W_PIVOT)
-    for s in range(STAGES):
-        if s >= 2:  # the first two stages are at x
-            rosenbrock_stage(s, N_X, x, k, x_stage)
-            all_rates(x_stage, u, p, data, f)
-        rosenbrock_solve(s, N_X, h, f, k, work, W_MATRIX, W_PIVOT, W_B)
-    m = x[X.M]
-    rosenbrock_new(N_X, x, k)
-    if x[X.M] < m:
-        x[X.M] = m
+def after_step(h, old, x, u, p, data, smooth):
+    """No fuel comes back."""
+    if x[X.M] < old[X.M]:
+        x[X.M] = old[X.M]
 
 
 @kernel
-def step(t, h, x, u, p, data, y, work):
-    """One communication step in the fewest equal internal steps that are not above the engine's own."""
-    saved = work[W_SAVED : W_SAVED + N_X]
-    steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, N_X, x, saved)
-    if steps == 0:
-        return FAILED
-    for _ in range(steps):
-        advance(h / steps, x, u, p, data, work)
-    y_new = work[W_Y : W_Y + N_Y]
-    output(t + h, x, u, p, data, y_new, work)
-    status = leave(True, N_X, x, saved, N_Y, y_new, y)
-    limited = u[U.PEDAL] < 0.0 or u[U.PEDAL] > 1.0 or x[X.W] > highest(data, int(data[D.TORQUE]))
-    return SATURATED if status == OK and limited else status
+def limited(x, u, p, data):
+    """Whether the pedal is out of range, or the speed beyond the table."""
+    return u[U.PEDAL] < 0.0 or u[U.PEDAL] > 1.0 or x[X.W] > highest(data, int(data[D.TORQUE]))
+
+
+framed(vars(), flanges={U.LOAD: Shaft(X.W, P.J, sign=-1.0)})

@@ -24,8 +24,8 @@ on. It opens in shifts and below w_open.
 
 from rtcvt.engine.control import pedal_for, within
 from rtcvt.engine.grid import lookup
-from rtcvt.kernel import FAILED, kernel
-from rtcvt.model.stepping import enter, leave, start_status
+from rtcvt.kernel import kernel
+from rtcvt.model.frame import framed
 from rtcvt.table import Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
@@ -86,7 +86,7 @@ class Y(Rows):
     LOCK = Row("lockup.u", "1", "actuation of the lock-up clutch", 0.0, 1.0, 1.0)
 
 
-N_X, N_U, N_Y = len(X), len(U), len(Y)
+N_Y = len(Y)
 
 
 class D(Places):
@@ -101,12 +101,6 @@ class D(Places):
     RATIO = "table: ratio of each gear"
     HOLDS = "table: torque of each element for 1 N.m at the input, gear by gear; below 0: it does not hold"
     CAPACITY = "table: capacity of each element [N.m]"
-
-
-# places in work
-W_DX = 0
-W_SAVED = W_DX + N_X
-N_WORK = W_Y = W_SAVED + N_X  # and new outputs
 
 
 @kernel
@@ -158,7 +152,7 @@ def wanted_gear(x, u, p, data):
 
 
 @kernel
-def advance(h, x, u, p, data):
+def advance(t, h, x, u, p, data, work):
     """One internal step in place."""
     x[X.S] += h
     if x[X.FROM] != x[X.TO]:
@@ -180,26 +174,21 @@ def advance(h, x, u, p, data):
     x[X.L] = within(x[X.L] + (h if closed else -h) / p[P.T_L], 0.0, 1.0)
 
 
-# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
-
-
 @kernel
-def initialise(p, data, u, x, work):
+def start(p, data, u, x):
     """Start in the first gear with the lock-up open."""
     if not p[P.W_LOCK] >= p[P.W_OPEN]:
-        return FAILED
+        return False
     x[X.FROM] = 1.0
     x[X.TO] = 1.0
     x[X.S] = p[P.T_MIN]
     x[X.F] = 0.0
     x[X.L] = 0.0
-    dx = work[W_DX : W_DX + N_X]
-    derivative(0.0, x, u, p, data, dx, work)
-    return start_status(N_X, x, dx)
+    return True
 
 
 @kernel
-def derivative(t, x, u, p, data, dx, work):
+def rates(t, x, u, p, data, dx):
     """Rates between the moments at which something is switched."""
     shifting = x[X.FROM] != x[X.TO]
     dx[X.FROM] = 0.0
@@ -226,15 +215,9 @@ def output(t, x, u, p, data, y, work):
 
 
 @kernel
-def step(t, h, x, u, p, data, y, work):
-    """One communication step in the fewest equal internal steps that are not above the controller's own."""
-    saved = work[W_SAVED : W_SAVED + N_X]
-    steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, N_X, x, saved)
-    if steps == 0:
-        return FAILED
-    for _ in range(steps):
-        advance(h / steps, x, u, p, data)
-    n_y = N_Y + int(data[D.N_E])
-    y_new = work[W_Y : W_Y + n_y]
-    output(t + h, x, u, p, data, y_new, work)
-    return leave(True, N_X, x, saved, n_y, y_new, y)
+def n_outputs(data):
+    """Number of outputs, those of the elements last."""
+    return N_Y + int(data[D.N_E])
+
+
+framed(vars())

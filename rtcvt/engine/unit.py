@@ -19,7 +19,7 @@ from rtcvt.engine.kernels import P
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.model import Model
-from rtcvt.part import Part, built, internal_step, table_of
+from rtcvt.part import Part, built, table_of
 from rtcvt.table import Constants
 from rtcvt.unitfile import UnitFile, find_unit, own_file
 
@@ -240,10 +240,7 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         allowed = f"one of {', '.join(control.STRATEGIES)}, in a control only"
         raise InputError(engine.source, "strategy", engine.strategy, allowed)
     kind = KINDS[engine.kind]
-    given = [row for row in kind.P if not row.row.choices]
-    table, data = table_of(engine, given, kind.U, kind.Y, kind.X), Constants(kind.D)
-    longest = data[kind.D.INTERNAL_STEP] = internal_step(engine, substeps)
-    n_work = kind.N_WORK
+    table, data, elements = table_of(engine, kind), Constants(kind.D), list[str]()
     if kind is electric:
         data.table(electric.D.LOSS, losses(engine).numbers())
     elif kind is converter:
@@ -261,7 +258,6 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         data.table(shifting.D.RATIO, ratios)
         data.table(shifting.D.HOLDS, torques.ravel().tolist())
         data.table(shifting.D.CAPACITY, capacities)
-        n_work += len(kind.Y) + len(elements)
     else:
         torque, fuel = tables(engine, table.p[P.H] if kind is kernels else None)
         data.table(kind.D.TORQUE, torque.numbers())
@@ -277,4 +273,4 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
             data.table(control.D.MAP, read_grid(engine.source, "map", engine.folder, engine.map, columns).numbers())
         row = control.P.STRATEGY.row._replace(choices=choices)
         table.add("parameter", row, choices.index(engine.strategy))
-    return built(engine, table, kind, data.array(), n_work, longest)
+    return built(engine, kind, substeps, table, data, more_outputs=len(elements))

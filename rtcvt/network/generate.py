@@ -46,7 +46,6 @@ _SLICES = {  # of which buffer of the network, and where
 }  # fmt: skip
 _IMPORTS = """from rtcvt.model.places import end_of, entry
 from rtcvt.network.layout import Part
-from rtcvt.network.places import part
 
 
 """
@@ -123,11 +122,11 @@ def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:
     """The functions between the rules."""
     for what, (arguments, default) in _PARTS.items():
         names = arguments.split(", ")
-        given = ", ".join(["c", *(name for name in names if name not in ("u", "jac"))])
-        lines = ["@kernel", f"def part_{what}({given}):", f'    """`{what}` of part c."""']
+        given = ", ".join(["i", *(name for name in names if name not in ("u", "jac"))])
+        lines = ["@kernel", f"def part_{what}({given}):", f'    """`{what}` of the part at i."""']
         calls = {k: what + f"_{k}" for k, chosen in enumerate(sets) if what in dict(chosen)}
         if calls:
-            lines += ["    i = part(c, data)", "    kernels = entry(i + Part.KERNELS, data)"]
+            lines.append("    kernels = entry(i + Part.KERNELS, data)")
         for name in (name for name in names if calls and name in _SLICES):
             buffer, place = _SLICES[name]
             lines.append(f"    own_{name} = {buffer}[entry(i + Part.{place}, data) : end_of(i + Part.{place}, data)]")

@@ -14,6 +14,7 @@ from rtcvt.network.places import (
     border_size,
     border_start,
     coupled_parts,
+    end,
     end_input,
     end_number,
     end_part,
@@ -22,6 +23,7 @@ from rtcvt.network.places import (
     jacobian,
     operation,
     p_shaft,
+    part,
     part_states,
     part_x,
     shafts,
@@ -61,55 +63,55 @@ TORQUE_RTOL = 1e-10  # what a balanced node's torques may sum up to, as a share 
 START_STEP_SHARE = 1e-6  # of an internal step, in which the start is made consistent
 
 # --- parts ------------------------------------------------------------------------------------------------------------
-# part c, with the states `x`, parameters `p`, constants `data`, rates `dx`, outputs `y` and `work` of the whole network
+# of the part at i; `x`, `p`, `data`, `dx`, `y` and `work` are those of the whole network
 
 
 @kernel
-def part_initialise(c, p, data, x, work):
+def part_initialise(i, p, data, x, work):
     """Start state."""
     return OK
 
 
 @kernel
-def part_derivative(c, t, x, p, data, dx, work):
+def part_derivative(i, t, x, p, data, dx, work):
     """Right-hand side."""
 
 
 @kernel
-def part_output(c, t, x, p, data, y, work):
+def part_output(i, t, x, p, data, y, work):
     """Outputs."""
 
 
 @kernel
-def part_brief(c, t, x, p, data, y, work):
+def part_brief(i, t, x, p, data, y, work):
     """Outputs that are not costly."""
 
 
 @kernel
-def part_step(c, t, h, x, p, data, y, work):
+def part_step(i, t, h, x, p, data, y, work):
     """A step of a part without connected flanges."""
     return OK
 
 
 @kernel
-def part_linearise(c, t, x, p, data, dx, work):
+def part_linearise(i, t, x, p, data, dx, work):
     """Right-hand side and its derivative."""
 
 
 @kernel
-def part_port(c, k, x, p, data, row, column, work):
+def part_port(i, k, x, p, data, row, column, work):
     """Derivatives at a flange."""
     return 0.0
 
 
 @kernel
-def part_flange(c, k, x, p, data, work):
+def part_flange(i, k, x, p, data, work):
     """Output of a flange."""
     return 0.0
 
 
 @kernel
-def part_piece(c, x, p, data, work):
+def part_piece(i, x, p, data, work):
     """Smooth piece that a part is on."""
     return 0.0
 
@@ -121,17 +123,18 @@ def part_piece(c, x, p, data, work):
 def close(x, data, work):
     """Inputs at the connected flanges, from the torques and speeds of the nodes in `x`."""
     for e in range(ends(data)):
-        at = x_input(e, data)
-        if torque_sign(e, data) != 0.0:
-            work[end_input(e, data)] = torque_sign(e, data) * x[at]
+        f = end(e, data)
+        at = x_input(f, data)
+        if torque_sign(f, data) != 0.0:
+            work[end_input(f, data)] = torque_sign(f, data) * x[at]
         else:
-            work[end_input(e, data)] = x[at] if at >= 0 else 0.0
+            work[end_input(f, data)] = x[at] if at >= 0 else 0.0
 
 
 @inlined
-def flange(e, x, p, data, work):
+def flange(f, x, p, data, work):
     """Output of a connected flange; expects the rates of its part."""
-    return part_flange(end_part(e, data), end_number(e, data), x, p, data, work)
+    return part_flange(end_part(f, data), end_number(f, data), x, p, data, work)
 
 
 @kernel
@@ -143,10 +146,11 @@ def at_nodes(x, p, data, r, work):
     for i in range(block_states(data), block_size(data)):
         r[i] = 0.0
     for e in range(ends(data)):
-        y = flange(e, x, p, data, work)
-        w = x_speed(e, data)
-        if torque_sign(e, data) != 0.0:
-            z = x_torque(e, data)
+        f = end(e, data)
+        y = flange(f, x, p, data, work)
+        w = x_speed(f, data)
+        if torque_sign(f, data) != 0.0:
+            z = x_torque(f, data)
             r[z] = y - x[w] if w >= 0 else y
             if w >= 0:
                 r[w] += x[z]
@@ -170,9 +174,10 @@ def imbalance(k, x, p, data, work):
     total = 0.0
     size = 1.0
     for e in range(ends(data)):
-        if torque_sign(e, data) == 0.0 and x_speed(e, data) == w:
-            work[end_input(e, data)] = x[w]
-            tau = flange(e, x, p, data, work)
+        f = end(e, data)
+        if torque_sign(f, data) == 0.0 and x_speed(f, data) == w:
+            work[end_input(f, data)] = x[w]
+            tau = flange(f, x, p, data, work)
             total += tau
             size += abs(tau)
     for s in range(shafts(data)):
@@ -276,7 +281,7 @@ def rates(t, x, p, data, dx, work):
     """Rates of the parts with connected flanges, and residuals at the nodes."""
     close(x, data, work)
     for c in range(coupled_parts(data)):
-        part_derivative(c, t, x, p, data, dx, work)
+        part_derivative(part(c, data), t, x, p, data, dx, work)
     at_nodes(x, p, data, dx, work)
 
 
@@ -285,7 +290,7 @@ def same_pieces(x, p, data, work):
     """Whether all parts are on the pieces that they were on at the start of the step; expects rates or outputs."""
     same = True
     for c in range(coupled_parts(data)):
-        if part_piece(c, x, p, data, work) != work[entry(D.W_PIECE, data) + c]:
+        if part_piece(part(c, data), x, p, data, work) != work[entry(D.W_PIECE, data) + c]:
             same = False
     return same
 
@@ -301,33 +306,34 @@ def linearise(t, x, p, data, dx, work):
     for i in range(border_size(data) * border_size(data)):
         work[w_border(data) + i] = 0.0
     for c in range(coupled_parts(data)):
-        part_linearise(c, t, x, p, data, dx, work)
-        work[entry(D.W_PIECE, data) + c] = part_piece(c, x, p, data, work)
+        part_linearise(part(c, data), t, x, p, data, dx, work)
+        work[entry(D.W_PIECE, data) + c] = part_piece(part(c, data), x, p, data, work)
     for e in range(ends(data)):
-        join(e, x, p, data, work)
+        f = end(e, data)
+        join(f, x, p, data, work)
     for s in range(shafts(data)):
         shaft_entries(s, p, data, work)
     at_nodes(x, p, data, dx, work)
 
 
 @inlined
-def join(e, x, p, data, work):
+def join(f, x, p, data, work):
     """Derivatives at a connected flange."""
     n = border_size(data)
     border = w_border(data)
-    size = part_states(end_part(e, data), data)
-    row = end_row(e, data)
+    size = part_states(end_part(f, data), data)
+    row = end_row(f, data)
     column = row + size
     rows = work[row:column]
     columns = work[column : column + size]
-    d = part_port(end_part(e, data), end_number(e, data), x, p, data, rows, columns, work)
-    at = unknown(e, data)
-    w = x_speed(e, data) - border_start(data)
-    if torque_sign(e, data) == 0.0:
+    d = part_port(end_part(f, data), end_number(f, data), x, p, data, rows, columns, work)
+    at = unknown(f, data)
+    w = x_speed(f, data) - border_start(data)
+    if torque_sign(f, data) == 0.0:
         if at >= 0:
             work[border + at * n + at] += d
     else:
-        sign = torque_sign(e, data)
+        sign = torque_sign(f, data)
         for s in range(column, column + size):
             work[s] *= sign
         if w >= 0:
@@ -348,24 +354,27 @@ def factor(h, data, work):
     border = w_border(data)
     pivot = w_pivots(data)
     for c in range(coupled_parts(data)):
-        implicit_matrix(part_states(c, data), h, work, jacobian(c, data), pivot + part_x(c, data))
+        i = part(c, data)
+        implicit_matrix(part_states(i, data), h, work, jacobian(i, data), pivot + part_x(i, data))
     for s in range(shafts(data)):
         for j in range(n):
             work[border + s * n + j] *= -h
         work[border + s * n + s] += 1.0
     for e in range(ends(data)):
-        c = end_part(e, data)
-        size = part_states(c, data)
-        column = end_row(e, data) + size
-        at = unknown(e, data)
+        f = end(e, data)
+        i = end_part(f, data)
+        size = part_states(i, data)
+        column = end_row(f, data) + size
+        at = unknown(f, data)
         if at >= 0:
             for k in range(column, column + size):
                 work[k] *= h
-            lu_solve(size, work, jacobian(c, data), pivot + part_x(c, data), column)
+            lu_solve(size, work, jacobian(i, data), pivot + part_x(i, data), column)
             for other in range(ends(data)):
-                below = unknown(other, data)
-                if end_part(other, data) == c and below >= 0:
-                    row = end_row(other, data)
+                g = end(other, data)
+                below = unknown(g, data)
+                if end_part(g, data) == i and below >= 0:
+                    row = end_row(g, data)
                     for k in range(size):
                         work[border + below * n + at] += work[row + k] * work[column + k]
     for k in range(entry(D.N_MASSLESS, data)):  # one whose flanges all slip keeps its speed
@@ -385,15 +394,17 @@ def solve(b, data, work):
     pivot = w_pivots(data)
     first = border_start(data)
     for c in range(coupled_parts(data)):
-        at = part_x(c, data)
-        lu_solve(part_states(c, data), work, jacobian(c, data), pivot + at, b + at)
+        i = part(c, data)
+        at = part_x(i, data)
+        lu_solve(part_states(i, data), work, jacobian(i, data), pivot + at, b + at)
     for back in range(2):
         for e in range(ends(data)):
-            c = end_part(e, data)
-            size = part_states(c, data)
-            row = end_row(e, data)
-            own = b + part_x(c, data)
-            at = b + first + unknown(e, data)
+            f = end(e, data)
+            i = end_part(f, data)
+            size = part_states(i, data)
+            row = end_row(f, data)
+            own = b + part_x(i, data)
+            at = b + first + unknown(f, data)
             if at >= b + first:
                 for k in range(size):
                     if back == 0:
@@ -407,15 +418,17 @@ def solve(b, data, work):
 @kernel
 def keep(x, data, work):
     """Keep the states of the block at the start of a step."""
+    start = w_start(data)
     for i in range(block_size(data)):
-        work[w_start(data) + i] = x[i]
+        work[start + i] = x[i]
 
 
 @kernel
 def go_back(x, data, work):
     """Take the states of the block back that `keep` kept."""
+    start = w_start(data)
     for i in range(block_size(data)):
-        x[i] = work[w_start(data) + i]
+        x[i] = work[start + i]
 
 
 @kernel
@@ -469,37 +482,41 @@ def find_torques(t, x, p, data, work):
     b = w_stages(data)
     dx = work[w_rates(data) : w_rates(data) + block_size(data)]
     rates(t, x, p, data, dx, work)
-    for i in range(border, border + n * n):
-        work[i] = 0.0
+    for k in range(border, border + n * n):
+        work[k] = 0.0
     for e in range(ends(data)):
-        join(e, x, p, data, work)
-    for i in range(n):
-        work[b + i] = 0.0
-        work[border + i * n + i] = 1.0 if i < shafts(data) else 0.0
+        f = end(e, data)
+        join(f, x, p, data, work)
+    for k in range(n):
+        work[b + k] = 0.0
+        work[border + k * n + k] = 1.0 if k < shafts(data) else 0.0
     for k in range(entry(D.N_MASSLESS, data)):
         w = x_massless(k, data) - first
         work[border + w * n + w] = 1.0
     for e in range(ends(data)):
-        c = end_part(e, data)
-        size = part_states(c, data)
-        w = x_speed(e, data) - first
-        z = unknown(e, data)
-        if torque_sign(e, data) != 0.0:
-            row = end_row(e, data)
+        f = end(e, data)
+        i = end_part(f, data)
+        size = part_states(i, data)
+        w = x_speed(f, data) - first
+        z = unknown(f, data)
+        if torque_sign(f, data) != 0.0:
+            row = end_row(f, data)
             for k in range(size):
-                work[b + z] -= work[row + k] * dx[part_x(c, data) + k]
+                work[b + z] -= work[row + k] * dx[part_x(i, data) + k]
             for other in range(ends(data)):
-                if end_part(other, data) == c and torque_sign(other, data) != 0.0:
-                    column = end_row(other, data) + size
+                g = end(other, data)
+                if end_part(g, data) == i and torque_sign(g, data) != 0.0:
+                    column = end_row(g, data) + size
                     for k in range(size):
-                        work[border + z * n + unknown(other, data)] += work[row + k] * work[column + k]
+                        work[border + z * n + unknown(g, data)] += work[row + k] * work[column + k]
             if w >= 0:
                 work[b + w] = -dx[w + first]
     lu(n, work, border, w_pivots(data) + first)
     lu_solve(n, work, border, w_pivots(data) + first, b)
     for e in range(ends(data)):
-        z = x_torque(e, data)
-        if torque_sign(e, data) != 0.0 and abs(x[z] + work[b + z - first]) < HUGE:
+        f = end(e, data)
+        z = x_torque(f, data)
+        if torque_sign(f, data) != 0.0 and abs(x[z] + work[b + z - first]) < HUGE:
             x[z] += work[b + z - first]
 
 
@@ -638,9 +655,9 @@ def carry(t, x, p, data, y, work):
         if what == Op.COPY:
             work[entry(operation(o, data) + 2, data)] = y[c]
         elif what == Op.BRIEF:
-            part_brief(c, t, x, p, data, y, work)
+            part_brief(part(c, data), t, x, p, data, y, work)
         elif what == Op.OUTPUT:
-            part_output(c, t, x, p, data, y, work)
+            part_output(part(c, data), t, x, p, data, y, work)
 
 
 @kernel
@@ -653,9 +670,9 @@ def all_outputs(t, x, p, data, y, work):
         if entry(operation(o, data), data) == Op.COPY:
             work[last] = y[c]
         elif last == 1:
-            part_brief(c, t, x, p, data, y, work)
+            part_brief(part(c, data), t, x, p, data, y, work)
         else:
-            part_output(c, t, x, p, data, y, work)
+            part_output(part(c, data), t, x, p, data, y, work)
     at = entry(D.N_Y_PARTS, data)
     for s in range(shafts(data)):
         phi = x[x_twist(s, data)]
@@ -665,7 +682,8 @@ def all_outputs(t, x, p, data, y, work):
         y[at + ShaftY.LOSS] = p[p_shaft(s, data) + ShaftP.D] * twist_rate(s, x, data) * twist_rate(s, x, data)
         at += N_SHAFT_Y
     for e in range(ends(data)):
-        place = x_input(e, data)
+        f = end(e, data)
+        place = x_input(f, data)
         y[at + e] = x[place] if place >= 0 else 0.0
     y[at + ends(data)] = 0.0  # whether a step is too coarse, it says itself
 
@@ -723,22 +741,24 @@ def initialise(p, data, u, x, work):
         x[i] = 0.0
     for _ in range(entry(D.PARTS, data)):  # a start value may pass through all of them
         for c in range(entry(D.PARTS, data)):
-            if part_initialise(c, p, data, x, work) == FAILED:
+            if part_initialise(part(c, data), p, data, x, work) == FAILED:
                 return FAILED
         if n > 0:
             rates(0.0, x, p, data, dx, work)
             keep(x, data, work)
             for e in range(ends(data)):
-                w = x_speed(e, data)
-                if torque_sign(e, data) != 0.0 and w >= 0:
-                    x[w] = work[start + w] + dx[x_torque(e, data)]
+                f = end(e, data)
+                w = x_speed(f, data)
+                if torque_sign(f, data) != 0.0 and w >= 0:
+                    x[w] = work[start + w] + dx[x_torque(f, data)]
         all_outputs(0.0, x, p, data, y, work)
     if n > 0:
         rates(0.0, x, p, data, dx, work)
         apart = 0.0
         for e in range(ends(data)):
-            z = x_torque(e, data)
-            if torque_sign(e, data) != 0.0:
+            f = end(e, data)
+            z = x_torque(f, data)
+            if torque_sign(f, data) != 0.0:
                 apart += abs(dx[z]) / data[entry(D.SCALE, data) + n + z]
         for again in range(2):
             keep(x, data, work)
@@ -747,8 +767,9 @@ def initialise(p, data, u, x, work):
                 for i in range(n_d):
                     x[i] = work[start + i]
                 for e in range(ends(data)):
-                    w = x_speed(e, data)
-                    if torque_sign(e, data) != 0.0 and w >= 0:
+                    f = end(e, data)
+                    w = x_speed(f, data)
+                    if torque_sign(f, data) != 0.0 and w >= 0:
                         x[w] = work[start + w]
         find_torques(0.0, x, p, data, work)
         all_outputs(0.0, x, p, data, y, work)
@@ -764,7 +785,7 @@ def derivative(t, x, u, p, data, dx, work):
     all_outputs(t, x, p, data, y, work)
     rates(t, x, p, data, dx, work)
     for c in range(coupled_parts(data), entry(D.PARTS, data)):
-        part_derivative(c, t, x, p, data, dx, work)
+        part_derivative(part(c, data), t, x, p, data, dx, work)
 
 
 @kernel
@@ -779,7 +800,7 @@ def step_others(t, h, x, p, data, y, work):
     """A step of the parts without connected flanges, with their signals held; the worst status of these."""
     worst = OK
     for c in range(coupled_parts(data), entry(D.PARTS, data)):
-        status = part_step(c, t, h, x, p, data, y, work)
+        status = part_step(part(c, data), t, h, x, p, data, y, work)
         worst = status if status > worst else worst
     return worst
 

@@ -1,6 +1,7 @@
 """Where the data of a network stand: sizes, and the places of parts, flanges, shafts and nodes in the buffers.
 
 Parts, connected flanges, shafts and nodes whose flanges all take a speed count from 0, see `rtcvt.network.layout`.
+Where there are many numbers to read of one, `i` is the place of its `Part`, `f` that of its `End`.
 """
 
 from rtcvt.kernel import kernel
@@ -61,21 +62,21 @@ def part(c, data):
 
 
 @kernel
-def part_states(c, data):
-    """Number of states of part c."""
-    return int(data[part(c, data) + Part.N_X])
+def part_states(i, data):
+    """Number of states of the part at i."""
+    return int(data[i + Part.N_X])
 
 
 @kernel
-def part_x(c, data):
-    """Place of the first state of part c in x."""
-    return int(data[part(c, data) + Part.X])
+def part_x(i, data):
+    """Place of the first state of the part at i in x."""
+    return int(data[i + Part.X])
 
 
 @kernel
-def jacobian(c, data):
-    """Place of df/dx of part c in work."""
-    return int(data[part(c, data) + Part.JAC])
+def jacobian(i, data):
+    """Place of df/dx of the part at i in work."""
+    return int(data[i + Part.JAC])
 
 
 # --- connected flanges ------------------------------------------------------------------------------------------------
@@ -88,58 +89,57 @@ def end(e, data):
 
 
 @kernel
-def end_part(e, data):
-    """The part of flange e."""
-    return int(data[end(e, data) + End.PART])
+def end_part(f, data):
+    """Place of `Part` of the part of the flange at f."""
+    return part(int(data[f + End.PART]), data)
 
 
 @kernel
-def end_number(e, data):
-    """Which input of its part flange e is."""
-    return int(data[end(e, data) + End.K])
+def end_number(f, data):
+    """Which input of its part the flange at f is."""
+    return int(data[f + End.K])
 
 
 @kernel
-def end_input(e, data):
-    """Place of the input of flange e in work."""
-    return int(data[part(end_part(e, data), data) + Part.IN] + data[end(e, data) + End.K])
+def end_input(f, data):
+    """Place of the input of the flange at f in work."""
+    return int(data[end_part(f, data) + Part.IN] + data[f + End.K])
 
 
 @kernel
-def torque_sign(e, data):
-    """Torque into the part by the input of flange e [-]; 0 if this takes a speed."""
-    return data[end(e, data) + End.SIGN]
+def torque_sign(f, data):
+    """Torque into the part by the input of the flange at f [-]; 0 if this takes a speed."""
+    return data[f + End.SIGN]
 
 
 @kernel
-def x_torque(e, data):
-    """Place in x of the torque into flange e, which takes a torque."""
-    return int(data[end(e, data) + End.Z])
+def x_torque(f, data):
+    """Place in x of the torque into the flange at f, which takes a torque."""
+    return int(data[f + End.Z])
 
 
 @kernel
-def x_speed(e, data):
-    """Place in x of the speed of the node of flange e, or -1 at ground."""
-    return int(data[end(e, data) + End.W])
+def x_speed(f, data):
+    """Place in x of the speed of the node of the flange at f, or -1 at ground."""
+    return int(data[f + End.W])
 
 
 @kernel
-def x_input(e, data):
-    """Place in x of the torque or speed that is the input of flange e, or -1 at ground."""
-    record = end(e, data)
-    return int(data[record + End.Z] if data[record + End.SIGN] != 0.0 else data[record + End.W])
+def x_input(f, data):
+    """Place in x of the torque or speed that is the input of the flange at f, or -1 at ground."""
+    return int(data[f + End.Z] if data[f + End.SIGN] != 0.0 else data[f + End.W])
 
 
 @kernel
-def unknown(e, data):
-    """Place in the border of the unknown that is the input of flange e, below zero for none."""
-    return x_input(e, data) - border_start(data)
+def unknown(f, data):
+    """Place in the border of the unknown that is the input of the flange at f, below zero for none."""
+    return x_input(f, data) - border_start(data)
 
 
 @kernel
-def end_row(e, data):
-    """Place in work: how the output of flange e depends on its part's states; then how these depend on its input."""
-    return int(data[end(e, data) + End.ROW])
+def end_row(f, data):
+    """Place in work: how the flange's output depends on its part's states; then how these depend on its input."""
+    return int(data[f + End.ROW])
 
 
 # --- shafts, nodes, signals ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Sine, cosine, exponential, logarithm and power in plain arithmetic: the same bits whatever the C library.
+"""Sine, cosine, exponential, logarithm, power and limits in plain arithmetic: the same bits whatever the C library.
 
 Sine and cosine: range reduction by multiples of pi/2 in three parts (Cody and Waite 1980), then the minimax polynomials
 of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4]. The error is below 2 units in the last place for ``|x| < 1e5`` rad,
@@ -167,3 +167,11 @@ def log(x):
 def power(x, a):
     """`x` to the power of `a`, for x above zero: to some ``|a ln(x)|`` units in the last place."""
     return exp(a * log(x))
+
+
+@kernel
+def clip(value, low, high):
+    """`value` within its limits."""
+    if value < low:
+        return low
+    return high if value > high else value

@@ -174,11 +174,12 @@ def ros3_side(stage, n, n_d, h, f, k):
     at = stage * n
     step = ROS3_GAMMA * h
     for i in range(n_d):
-        k[at + i] = step * f[i]
+        side = step * f[i]
         if stage == 1:
-            k[at + i] += ROS3_C_21 * k[i]
+            side += ROS3_C_21 * k[i]
         elif stage == 2:
-            k[at + i] = k[at + i] + ROS3_C_31 * k[i] + ROS3_C_32 * k[n + i]
+            side = side + ROS3_C_31 * k[i] + ROS3_C_32 * k[n + i]
+        k[at + i] = side
     for i in range(n_d, n):
         k[at + i] = -f[i]
 

@@ -1,10 +1,12 @@
-"""Unit files of vehicle, driveline, driver and cycle, and their real-time models; equations in `kernels`.
+"""Unit files of vehicle, driveline, driver and cycle, and their real-time models.
 
-A part's parameters are those of its kind (`rtcvt.vehicle.layout`), all of them given in its file; a cycle has a table
+Equations are in `longitudinal`, `driveline`, `driver` and `cycle`.
+
+All parameters of the kind are given in the file; a cycle has a table
 of speeds instead. Bare numbers are SI, strings carry their unit.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,13 +15,12 @@ from rtcvt.errors import InputError
 from rtcvt.files.cycle import load_cycle
 from rtcvt.model import Model
 from rtcvt.part import Part as AnyPart
-from rtcvt.part import built, internal_step, table_of
+from rtcvt.part import built, table_of
 from rtcvt.table import Constants
 from rtcvt.unitfile import UnitFile, own_file
-from rtcvt.vehicle import kernels
-from rtcvt.vehicle.layout import TABLES, D, Kind
+from rtcvt.vehicle import cycle, driveline, driver, longitudinal
 
-KINDS = {kind.text: kind for kind in Kind}
+KINDS: dict[str, Any] = {"vehicle": longitudinal, "driveline": driveline, "driver": driver, "cycle": cycle}
 
 
 class Part(AnyPart):
@@ -48,22 +49,17 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
     InputError
         A parameter is missing, not one of its kind, or out of range; or there is no such cycle.
     """
-    kind = KINDS[part.kind]
-    rows = TABLES[kind]
-    table = table_of(part, rows.parameters, rows.inputs, rows.outputs, rows.states)
-    data = Constants(D)
-    data[D.KIND] = kind
-    data[D.N_X], data[D.N_U], data[D.N_Y] = (table.size(what) for what in ("state", "input", "output"))
-    longest = data[D.INTERNAL_STEP] = internal_step(part, substeps)
-    if (part.kind == "cycle") != (part.cycle is not None):
+    kernels = KINDS[part.kind]
+    if (kernels is cycle) != (part.cycle is not None):
         raise InputError(part.source, "cycle", part.cycle, "the name of a driving cycle in a part of kind 'cycle' only")
-    if part.cycle is not None:
-        cycle = load_cycle(own_file(part.folder, part.cycle, f"{part.source}: cycle") or part.cycle)
-        points = np.stack([cycle.time, cycle.v, cycle.way])
-        if cycle.time[-1] == cycle.time[-2]:  # the last interval has a length
-            points = np.column_stack([points, points[:, -1] + [1.0, 0.0, cycle.v[-1]]])
-        data[D.POINTS] = points.shape[1]
-        for table_of_points, values in zip((D.TIMES, D.SPEEDS, D.WAYS), points, strict=True):
-            data.table(table_of_points, values.tolist())
-    n_work = data.place_blocks()
-    return built(part, table, kernels, data.array(), n_work, longest if part.cycle is None else None)
+    if part.cycle is None:
+        return built(part, kernels, substeps)
+    table, data = table_of(part, kernels), Constants(cycle.D)
+    found = load_cycle(own_file(part.folder, part.cycle, f"{part.source}: cycle") or part.cycle)
+    points = np.stack([found.time, found.v, found.way])
+    if found.time[-1] == found.time[-2]:  # the last interval has a length
+        points = np.column_stack([points, points[:, -1] + [1.0, 0.0, found.v[-1]]])
+    data[cycle.D.POINTS] = points.shape[1]
+    for place, values in zip((cycle.D.TIMES, cycle.D.SPEEDS, cycle.D.WAYS), points, strict=True):
+        data.table(place, values.tolist())
+    return built(part, kernels, substeps, table, data, follows_time=True)

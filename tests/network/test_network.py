@@ -126,8 +126,8 @@ def test_torques_at_nodes_have_the_order_of_the_states(folder, when, order):
     def change(text):
         text, n = re.subn(r"if last and n > 0:(\n +find_torques)", rf"if {when}:\1", text)
         assert n == 1
-        whole = "part_linearise(c, t, x, p, data, dx, work)"
-        none = "work[jacobian(c, data) :][: part_states(c, data) ** 2] = 0.0"
+        whole = "part_linearise(i, t, x, p, data, dx, work)"
+        none = "work[jacobian(i, data) :][: part_states(i, data) ** 2] = 0.0"
         return f"{text}\n\nexact = part_linearise\n\n\ndef {whole}:\n    exact{whole[14:]}\n    {none}\n"
 
     found, start = [], [(f"{name}.gear.a.w_start", 4.0) for name in ("one", "rough")]

@@ -1,0 +1,158 @@
+"""Driveline as real-time kernels.
+
+A half-shaft, a spring with a damper, and a final drive with ``w = i w_axle`` when nothing twists::
+
+    phi' = w_axle - w/i,   tau_axle = K phi + d phi',   J w' = tau_axle/i - mu |tau_axle|/i sigma(w) - b w - tau_load
+
+The loss of the teeth is proportional to what they carry, and takes power out whichever way this flows.
+
+Torques count into the part, except those named ``load``: a load is what the neighbour takes, that is the neighbour's
+``NAME.tau``. Two flanges can then be connected without a change of sign.
+"""
+
+import math
+
+from rtcvt.kernel import kernel
+from rtcvt.model.frame import framed
+from rtcvt.table import Row, Rows
+
+TINY = 1e-9  # least value of what must be above zero
+
+
+class P(Rows):
+    """Parameters."""
+
+    RATIO = Row("driveline.i", "1", "gear ratio, speed of the shaft divided by speed of the axle", TINY)
+    K = Row("driveline.K", "N.m/rad", "torsional stiffness of the half-shafts, at the axle", TINY)
+    D = Row("driveline.d", "N.m.s/rad", "damping of the half-shafts, at the axle", 0.0, tunable=True)
+    J = Row("driveline.J", "kg.m2", "moment of inertia of final drive and shaft, at the shaft", TINY)
+    B = Row("driveline.b", "N.m.s/rad", "viscous friction, at the shaft", 0.0, tunable=True)
+    MU = Row("driveline.mu", "1", "fraction of the torque that is lost in the teeth", 0.0, tunable=True)
+    W_0 = Row(
+        "driveline.w_0", "rad/s", "regularisation speed of that loss: 71 % of its full value there", 1e-4, tunable=True
+    )
+    W_START = Row("driveline.w_start", "rad/s", "speed of the shaft at the start", nominal=100.0, display="rpm")
+
+
+class U(Rows):
+    """Inputs."""
+
+    AXLE_W = Row("axle.w", "rad/s", "speed of the axle", nominal=100.0, display="rpm")
+    LOAD = Row("shaft.load", "N.m", "torque that the unit at the shaft takes", nominal=100.0)
+
+
+class X(Rows):
+    """States."""
+
+    PHI = Row("driveline.phi", "rad", "twist of the half-shafts, at the axle", nominal=0.1)
+    W = Row("driveline.w", "rad/s", "speed of the shaft", nominal=100.0)
+
+
+class Y(Rows):
+    """Outputs."""
+
+    AXLE_TAU = Row("axle.tau", "N.m", "torque into the driveline at the axle", nominal=1e3)
+    W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
+    E = Row("storage.E", "J", "energy stored in half-shafts and final drive", 0.0, nominal=1e3, display="kJ")
+    LOSS = Row("driveline.P_loss", "W", "lost power", 0.0, nominal=1e3, display="kW")
+
+
+N_X = len(X)
+
+
+@kernel
+def smooth_sign(v, v_0):
+    """sigma(v)."""
+    return v / math.sqrt(v * v + v_0 * v_0)
+
+
+@kernel
+def smooth_sign_slope(v, v_0):
+    """``d sigma/dv``."""
+    s = v * v + v_0 * v_0
+    return v_0 * v_0 / (s * math.sqrt(s))
+
+
+@kernel
+def axle_torque(x, u, p):
+    """Torque of the half-shaft [N.m]."""
+    return p[P.K] * x[X.PHI] + p[P.D] * (u[U.AXLE_W] - x[X.W] / p[P.RATIO])
+
+
+@kernel
+def rates(t, x, u, p, data, dx):
+    """Rates of phi and w."""
+    tau = axle_torque(x, u, p)
+    carried = (tau - p[P.MU] * abs(tau) * smooth_sign(x[X.W], p[P.W_0])) / p[P.RATIO]
+    dx[X.PHI] = u[U.AXLE_W] - x[X.W] / p[P.RATIO]
+    dx[X.W] = (carried - p[P.B] * x[X.W] - u[U.LOAD]) / p[P.J]
+
+
+@kernel
+def df_dx(x, u, p, data, jac):
+    """Entries of ``df/dx``."""
+    tau = axle_torque(x, u, p)
+    sign = 1.0 if tau > 0.0 else -1.0
+    carried = (1.0 - p[P.MU] * sign * smooth_sign(x[X.W], p[P.W_0])) / p[P.RATIO]  # per N.m at the axle
+    jac[1] = -1.0 / p[P.RATIO]
+    jac[2] = carried * p[P.K] / p[P.J]
+    jac[3] = (
+        -carried * p[P.D] / p[P.RATIO] - p[P.MU] * abs(tau) * smooth_sign_slope(x[X.W], p[P.W_0]) / p[P.RATIO] - p[P.B]
+    )
+    jac[3] /= p[P.J]
+
+
+@kernel
+def output(t, x, u, p, data, y, work):
+    """Torque at the axle, speed of the shaft, stored energy and lost power."""
+    tau = axle_torque(x, u, p)
+    twist = u[U.AXLE_W] - x[X.W] / p[P.RATIO]
+    w = x[X.W]
+    y[Y.AXLE_TAU] = tau
+    y[Y.W] = w
+    y[Y.E] = 0.5 * p[P.K] * x[X.PHI] * x[X.PHI] + 0.5 * p[P.J] * w * w
+    y[Y.LOSS] = p[P.D] * twist * twist + (p[P.MU] * abs(tau) / p[P.RATIO] * smooth_sign(w, p[P.W_0]) + p[P.B] * w) * w
+
+
+@kernel
+def start(p, data, u, x):
+    """Start at the start speed, nothing twisted."""
+    x[X.PHI] = 0.0
+    x[X.W] = p[P.W_START]
+    return True
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of the shaft, torque at the axle."""
+    if k == U.LOAD:
+        return x[X.W]
+    return axle_torque(x, u, p)
+
+
+@kernel
+def port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`."""
+    for i in range(N_X):
+        row[i] = 0.0
+        column[i] = 0.0
+    if k == U.LOAD:
+        row[X.W] = 1.0
+        column[X.W] = -1.0 / p[P.J]
+        return 0.0
+    row[X.PHI] = p[P.K]
+    row[X.W] = -p[P.D] / p[P.RATIO]
+    column[X.PHI] = 1.0
+    sign = 1.0 if axle_torque(x, u, p) > 0.0 else -1.0
+    carried = 1.0 - p[P.MU] * sign * smooth_sign(x[X.W], p[P.W_0])
+    column[X.W] = carried / p[P.RATIO] * p[P.D] / p[P.J]
+    return p[P.D]
+
+
+@kernel
+def piece(x, u, p, data, work):
+    """The way in which torque is carried, on which the loss depends."""
+    return 1.0 if axle_torque(x, u, p) > 0.0 else -1.0
+
+
+framed(vars())

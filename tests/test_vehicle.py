@@ -235,7 +235,7 @@ def test_brakes_and_tyres_hold_on_a_slope(m, slope, tau):
         assert abs(one.get("vehicle.s")) < 1e-6
     assert abs(one.get("vehicle.v")) < 1e-15
     assert one.get("force.brake") + one.get("force.roll") == pytest.approx(-weight_along(slope, m)[0], rel=1e-12)
-    assert one.get("loss.brake") < 1e-12
+    assert one.get("heat.brake") < 1e-12
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -249,7 +249,7 @@ def test_brakes_that_do_not_hold_slide_with_all_that_they_carry(sign):
     grade, roll = weight_along(0.3, 1400.0)
     a = (grade - 1000.0 / 0.3 - roll) / (1400.0 + 4.0 / 0.09)
     assert one.get("vehicle.v") == pytest.approx(-sign * a, rel=2e-3)  # of drag and the start of sliding
-    assert one.get("loss.brake") == pytest.approx(abs(one.get("vehicle.v")) * 1000.0 / 0.3, rel=1e-9)
+    assert one.get("heat.brake") == pytest.approx(abs(one.get("vehicle.v")) * 1000.0 / 0.3, rel=1e-9)
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.12, -0.12])
@@ -268,7 +268,7 @@ def test_a_stop_is_one_stop_and_every_joule_of_it_is_accounted_for(slope):
     lost = np.sum((r["force.brake"] + r["force.roll"] + r["force.grade"])[:-1] * way)
     lost += np.trapezoid(r["force.aero"] * v, r.time)
     assert r["storage.E"][-1] + lost == pytest.approx(r["storage.E"][0], rel=1e-6)
-    assert min(r[name].min() for name in ("loss.brake", "loss.roll", "storage.E")) >= 0.0
+    assert min(r[name].min() for name in ("heat.brake", "heat.roll", "storage.E")) >= 0.0
 
 
 def test_jacobian_is_exact_where_the_brakes_stick():

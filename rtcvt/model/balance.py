@@ -82,8 +82,6 @@ def balance(result: Result) -> Balance | None:
     sources |= {name.removesuffix(".E"): -gain(name) for name in batteries}
     losses, stored = {}, 0.0
     for name, unit in names.items():
-        if name.startswith(f"{car}.loss."):
-            continue  # in its forces
         if unit == "W" and (".loss." in name or name.endswith((".P_loss", ".loss"))):
             losses[name] = work(result[name])
         elif name.endswith(".Q") and name.count(".") == 3:

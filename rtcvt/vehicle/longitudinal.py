@@ -77,8 +77,8 @@ class Y(Rows):
     F_ROLL = Row("force.roll", "N", "rolling resistance", nominal=1e3)
     F_GRADE = Row("force.grade", "N", "downhill force", nominal=1e3)
     F_BRAKE = Row("force.brake", "N", "braking force", nominal=1e3)
-    LOSS_BRAKE = Row("loss.brake", "W", "power lost in the brakes", 0.0, nominal=1e4, display="kW")
-    LOSS_ROLL = Row("loss.roll", "W", "power lost by rolling resistance", 0.0, nominal=1e3, display="kW")
+    HEAT_BRAKE = Row("heat.brake", "W", "heat of the brakes: power lost in them", 0.0, nominal=1e4, display="kW")
+    HEAT_ROLL = Row("heat.roll", "W", "power lost by rolling resistance", 0.0, nominal=1e3, display="kW")
 
 
 N_X = len(X)
@@ -220,8 +220,8 @@ def output(t, x, u, p, data, y, work):
     y[Y.F_ROLL] = (1.0 - share) * F
     y[Y.F_GRADE] = grade_force(u, p)
     y[Y.F_BRAKE] = share * F
-    y[Y.LOSS_BRAKE] = share * loss
-    y[Y.LOSS_ROLL] = (1.0 - share) * loss
+    y[Y.HEAT_BRAKE] = share * loss
+    y[Y.HEAT_ROLL] = (1.0 - share) * loss
 
 
 @kernel

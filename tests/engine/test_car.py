@@ -80,7 +80,7 @@ def test_every_car_stands_on_a_hill(name, slope):
     assert abs(one.get("vehicle.vehicle.v")) < 1e-5  # the drive's torque comes up, and brakes yield
     assert abs(one.get("vehicle.vehicle.s")) < 1e-6
     assert one.get("driver.brake.tau") <= 4000.0
-    assert one.get("vehicle.loss.brake") < 1e-3
+    assert one.get("vehicle.heat.brake") < 1e-3
 
 
 CREEP = text_of("units/creep.toml")

@@ -394,7 +394,7 @@ def test_a_driveline_that_pushes_does_not_move_what_brakes_hold(folder):
         instance.set("driveline.shaft.load", -200.0 * min(k / 100, 1.0))
         assert instance.step(1e-3) == OK
         v.append(instance.get("vehicle.vehicle.v"))
-        lost.append(instance.get("vehicle.loss.brake"))
+        lost.append(instance.get("vehicle.heat.brake"))
     assert np.abs(v).max() < 1e-3
     assert np.abs(v[1000:]).max() < 1e-9
     assert abs(instance.get("vehicle.vehicle.s")) < 1e-6

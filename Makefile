@@ -34,6 +34,7 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/python tests/sizes.py
 	rm -rf build/types && mkdir -p build/types/rtcvt
+	@$(BIN)/python tests/mutants.py --list > build/mutants.txt || { grep -v ^once build/mutants.txt; exit 1; }
 	ln -s $(CURDIR)/rtcvt/* $(addprefix $(CURDIR)/,fmu hil offline) build/types/rtcvt
 	cd build/types && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml
 

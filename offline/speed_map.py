@@ -26,6 +26,7 @@ from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS, number, table, text
+from rtcvt.model import Books
 from rtcvt.offline.pictures import drawing, names_beside, report
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import Result, simulate
@@ -160,7 +161,7 @@ def _evaluated(
 
     speed = each(asked[after], np.mean)  # the mean of the speed itself keeps part of its pulsation
     v = each(signal("belt.v"), np.mean)
-    losses = [x.name for x in run.model.select("output") if x.name.startswith("loss.")]
+    losses = [x.name for x in run.model.select("output") if x.books is Books.LOSS]
     tension = {s: each(signal(f"{s}.F"), np.mean) for s in pairs}
     frequency = {s: each(signal(f"{s}.f_1"), np.mean) for s in pairs}
     motions = _ends(unit, run, after)

@@ -4,7 +4,7 @@ The rows of a buffer are an enumeration, whose members are integers with which k
 
     class Y(Rows):
         V = Row("belt.v", "m/s", "speed of the belt", nominal=10.0)
-        E = Row("storage.E", "J", "stored energy", 0.0)
+        E = Row("storage.E", "J", "stored energy", 0.0, books=Books.STORED)
 
     y[Y.V] = ...                                   # in a kernel
     table.each("output", Y)                         # where the model is built
@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 
 from rtcvt import quantity
 from rtcvt.errors import InputError, ask_about_friction, near, too
-from rtcvt.model import Causality, Variable
+from rtcvt.model import Books, Causality, Variable
+
+STORED, SUPPLY, POWER, LOSS, HELD_LOSS, MOTION = Books  # for `Row.books`
 
 
 class Row(NamedTuple):
@@ -43,6 +45,7 @@ class Row(NamedTuple):
     choices: tuple[str, ...] = ()
     set_point: bool = False  # an input that a controller follows
     usual: float | None = None  # of a coefficient of friction: the largest that needs no question
+    books: Books | None = None  # of an output: what the energy balance makes of it
 
 
 TOO_COARSE = Row(
@@ -158,7 +161,7 @@ class Table:
         nominal = nominal or row.nominal or abs(start or 0.0) or None
         rows.append(
             Variable(name, causality, len(rows), row.unit, text, start, row.minimum, row.maximum, nominal, row.display,
-                     row.boolean, row.tunable, row.choices, set_point=row.set_point)
+                     row.boolean, row.tunable, row.choices, set_point=row.set_point, books=row.books)
         )  # fmt: skip
         return len(rows) - 1
 

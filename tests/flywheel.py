@@ -17,7 +17,7 @@ from rtcvt.kind import Checked, Kind, Task
 from rtcvt.model.frame import Shaft, framed
 from rtcvt.part import Part, built
 from rtcvt.simulate import simulate
-from rtcvt.table import Row, Rows
+from rtcvt.table import LOSS, STORED, Row, Rows
 
 
 class P(Rows):
@@ -44,8 +44,8 @@ class Y(Rows):
     """Outputs."""
 
     W = Row("shaft.w", "rad/s", "speed", nominal=100.0, display="rpm")
-    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ")
-    LOSS = Row("loss.bearing", "W", "power lost in the bearing", 0.0, nominal=10.0)
+    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ", books=STORED)
+    LOST = Row("loss.bearing", "W", "power lost in the bearing", 0.0, nominal=10.0, books=LOSS)
 
 
 @kernel
@@ -72,7 +72,7 @@ def output(t, x, u, p, data, y, work):
     """Speed, energy and loss."""
     y[Y.W] = x[X.W]
     y[Y.E] = 0.5 * p[P.J] * x[X.W] * x[X.W]
-    y[Y.LOSS] = p[P.B] * x[X.W] * x[X.W]
+    y[Y.LOST] = p[P.B] * x[X.W] * x[X.W]
 
 
 framed(vars(), flanges={U.TAU: Shaft(X.W, P.J)})

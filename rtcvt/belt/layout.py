@@ -15,7 +15,7 @@ loss of arms if there is one; `DecouplerY` of each decoupler, and the loss of th
 and `ResonanceY` of each if engine orders are given.
 """
 
-from rtcvt.table import Places, Row, Rows
+from rtcvt.table import LOSS, STORED, Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 
@@ -316,11 +316,12 @@ class Y(Rows):
     """Outputs of the whole drive."""
 
     V = Row("belt.v", "m/s", "speed of the belt in the order of the pulleys", nominal=10.0)
-    E = Row("storage.E", "J", "energy stored in pulleys and belt", 0.0, nominal=10.0, display="kJ")
-    CREEP = Row("loss.creep", "W", "power lost where the belt creeps and slips on the pulleys", 0.0, nominal=10.0)
-    SPAN = Row("loss.span", "W", "power lost in the damping of the spans", 0.0, nominal=1.0)
-    FRICTION = Row("loss.friction", "W", "power lost in the viscous friction of the pulleys", 0.0, nominal=10.0)
-    LOAD = Row("loss.load", "W", "power that the loads of the unit file take", nominal=100.0)
+    E = Row("storage.E", "J", "energy stored in pulleys and belt", 0.0, nominal=10.0, display="kJ", books=STORED)
+    CREEP = Row("loss.creep", "W", "power lost where the belt creeps and slips on the pulleys", 0.0, nominal=10.0,
+                books=LOSS)  # fmt: skip
+    SPAN = Row("loss.span", "W", "power lost in the damping of the spans", 0.0, nominal=1.0, books=LOSS)
+    FRICTION = Row("loss.friction", "W", "power lost in viscous friction of the pulleys", 0.0, nominal=10.0, books=LOSS)
+    LOAD = Row("loss.load", "W", "power that the loads of the unit file take", nominal=100.0, books=LOSS)
 
 
 class PulleyY(Rows):
@@ -431,8 +432,10 @@ SWING = Row(
     "{pulley}_{after}.swing", "m", "transverse amplitude of the span where its ends have the run-out", 0.0,
     nominal=1e-3, display="mm",
 )  # fmt: skip
-DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches of the decouplers", 0.0, nominal=1.0)
-ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the tensioner arms", 0.0, nominal=1.0)
+DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches of the decouplers", 0.0, nominal=1.0,
+                     books=LOSS)  # fmt: skip
+ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the tensioner arms", 0.0, nominal=1.0,
+               books=LOSS)  # fmt: skip
 
 N_ARC, N_PULLEY, N_GIVEN, N_RIM = len(Arc), len(PulleyY), len(GivenX), len(Rim)
 N_CELL, N_FACE, N_WRAP, N_SPAN = len(Cell), len(Face), len(Wrap), len(Span)

@@ -20,7 +20,7 @@ either they are limited, and the step says so.
 
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
-from rtcvt.table import Row, Rows
+from rtcvt.table import LOSS, STORED, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 MOST_HEAT = 1e11  # [J]
@@ -70,10 +70,10 @@ class Y(Rows):
     CAPACITY = Row("clutch.C", "N.m", "torque capacity", 0.0, nominal=100.0)
     STUCK = Row("clutch.stuck", "1", "the faces are pressed and stick", boolean=True)
     HEAT = Row("clutch.Q", "J", "heat of the faces since the start", nominal=1e4, display="kJ")
-    STORED = Row("storage.E", "J", "energy of hub and torsion damper", 0.0, nominal=1e3, display="kJ")
-    FRICTION = Row("loss.friction", "W", "power lost at the faces", nominal=1e3, display="kW")
-    DAMPER = Row("loss.damper", "W", "power lost in the torsion damper", 0.0, nominal=1e3, display="kW")
-    BEARING = Row("loss.bearing", "W", "power lost in the bearing of the hub", 0.0, nominal=1e3, display="kW")
+    ENERGY = Row("storage.E", "J", "energy of hub and torsion damper", 0.0, nominal=1e3, display="kJ", books=STORED)
+    FRICTION = Row("loss.friction", "W", "power lost at the faces", nominal=1e3, display="kW", books=LOSS)
+    DAMPER = Row("loss.damper", "W", "power lost in the torsion damper", 0.0, nominal=1e3, display="kW", books=LOSS)
+    BEARING = Row("loss.bearing", "W", "power lost in the hub's bearing", 0.0, nominal=1e3, display="kW", books=LOSS)
 
 
 N_X = len(X)
@@ -234,7 +234,7 @@ def output(t, x, u, p, data, y, work):
     y[Y.CAPACITY] = capacity(x, p)
     y[Y.STUCK] = 1.0 if abs(stuck_torque(x, u, p)) < y[Y.CAPACITY] else 0.0
     y[Y.HEAT] = x[X.Q]
-    y[Y.STORED] = 0.5 * p[P.J] * x[X.W] * x[X.W] + 0.5 * p[P.K] * x[X.PHI] * x[X.PHI]
+    y[Y.ENERGY] = 0.5 * p[P.J] * x[X.W] * x[X.W] + 0.5 * p[P.K] * x[X.PHI] * x[X.PHI]
     y[Y.FRICTION] = tau * slip
     y[Y.DAMPER] = p[P.D] * rate * rate
     y[Y.BEARING] = p[P.B] * x[X.W] * x[X.W]

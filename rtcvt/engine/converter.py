@@ -18,7 +18,7 @@ A lock-up clutch is a unit of its own beside the converter: ``"converter.pump - 
 from rtcvt.engine.grid import lookup, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, framed
-from rtcvt.table import Places, Row, Rows
+from rtcvt.table import LOSS, STORED, Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 
@@ -54,8 +54,8 @@ class Y(Rows):
     TAU_P = Row("converter.tau_p", "N.m", "torque that the fluid takes from the pump", nominal=100.0)
     TAU_T = Row("converter.tau_t", "N.m", "torque that the fluid gives to the turbine", nominal=100.0)
     RATIO = Row("converter.mu", "1", "torque ratio at these speeds", 1.0, nominal=1.0)
-    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ")
-    LOSS = Row("loss.fluid", "W", "power lost in the fluid", nominal=1e3, display="kW")
+    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ", books=STORED)
+    LOST = Row("loss.fluid", "W", "power lost in the fluid", nominal=1e3, display="kW", books=LOSS)
 
 
 class D(Places):
@@ -166,7 +166,7 @@ def output(t, x, u, p, data, y, work):
     y[Y.RATIO] = multiplied(x, data)
     y[Y.TAU_T] = y[Y.RATIO] * tau
     y[Y.E] = 0.5 * p[P.J_P] * x[X.W_P] * x[X.W_P] + 0.5 * p[P.J_T] * x[X.W_T] * x[X.W_T]
-    y[Y.LOSS] = tau * x[X.W_P] - y[Y.TAU_T] * x[X.W_T]
+    y[Y.LOST] = tau * x[X.W_P] - y[Y.TAU_T] * x[X.W_T]
 
 
 framed(vars(), flanges={U.PUMP: Shaft(X.W_P, P.J_P), U.TURBINE: Shaft(X.W_T, P.J_T)})

@@ -28,7 +28,7 @@ from rtcvt.engine.grid import lookup, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, framed
 from rtcvt.numerics.elementary import clip
-from rtcvt.table import Places, Row, Rows
+from rtcvt.table import LOSS, STORED, SUPPLY, Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 FADE = 0.05  # share of the greatest speed over which the torque fades
@@ -80,11 +80,11 @@ class Y(Rows):
     VOLTAGE = Row("battery.U", "V", "voltage", nominal=400.0)
     CURRENT = Row("battery.I", "A", "current out of the battery", nominal=100.0)
     POWER = Row("battery.P", "W", "power out of the battery", nominal=1e4, display="kW")
-    CHARGE = Row("battery.E", "J", "energy of the battery beside an empty one", nominal=1e8, display="kWh")
-    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ")
-    MACHINE = Row("loss.machine", "W", "power lost in machine and inverter", 0.0, nominal=1e3, display="kW")
-    BATTERY = Row("loss.battery", "W", "power lost in the battery", 0.0, nominal=1e3, display="kW")
-    AUXILIARY = Row("loss.auxiliaries", "W", "power of the auxiliaries", 0.0, nominal=1e3, display="kW")
+    CHARGE = Row("battery.E", "J", "energy of the battery above an empty one", nominal=1e8, display="kWh", books=SUPPLY)
+    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ", books=STORED)
+    MACHINE = Row("loss.machine", "W", "power lost in machine and inverter", 0.0, nominal=1e3, display="kW", books=LOSS)
+    BATTERY = Row("loss.battery", "W", "power lost in the battery", 0.0, nominal=1e3, display="kW", books=LOSS)
+    AUXILIARY = Row("loss.auxiliaries", "W", "power of the auxiliaries", 0.0, nominal=1e3, display="kW", books=LOSS)
 
 
 N_X = len(X)

@@ -26,7 +26,7 @@ from rtcvt.engine.grid import cell, lookup, lookup_in, share, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, framed
 from rtcvt.numerics.elementary import clip
-from rtcvt.table import Places, Row, Rows
+from rtcvt.table import LOSS, STORED, SUPPLY, Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 
@@ -68,12 +68,12 @@ class Y(Rows):
     TAU = Row("engine.tau", "N.m", "torque of the engine at the crank, less what accelerates it", nominal=100.0)
     DRAG = Row("engine.drag", "N.m", "drag torque", nominal=10.0)
     FLOW = Row("fuel.flow", "kg/s", "fuel flow", 0.0, nominal=1e-3)
-    M = Row("fuel.m", "kg", "fuel burnt since the start", 0.0, nominal=1.0)
+    M = Row("fuel.m", "kg", "fuel burnt since the start", 0.0, nominal=1.0, books=SUPPLY)
     VOLUME = Row("fuel.V", "m3", "its volume", 0.0, nominal=1e-3)
     POWER = Row("fuel.P", "W", "power of the fuel", 0.0, nominal=1e4, display="kW")
     ETA = Row("engine.eta", "1", "efficiency; zero where the engine gives no power", 0.0, 1.0, 1.0)
-    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ")
-    LOSS = Row("loss.engine", "W", "lost power: heat of combustion and drag", 0.0, nominal=1e4, display="kW")
+    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ", books=STORED)
+    LOST = Row("loss.engine", "W", "heat of combustion and drag", 0.0, nominal=1e4, display="kW", books=LOSS)
 
 
 N_X = len(X)
@@ -276,7 +276,7 @@ def output(t, x, u, p, data, y, work):
     y[Y.POWER] = p[P.H] * y[Y.FLOW]
     y[Y.ETA] = tau * w / y[Y.POWER] if tau * w > 0.0 and y[Y.POWER] > 0.0 else 0.0
     y[Y.E] = 0.5 * p[P.J] * w * w
-    y[Y.LOSS] = y[Y.POWER] - tau * w
+    y[Y.LOST] = y[Y.POWER] - tau * w
 
 
 @kernel

@@ -261,5 +261,6 @@ def _variable_row(v: Variable, model: Model) -> Sequence[str]:
         shown = f' <span class="muted">({quantity(value, v.unit, v.display_unit)})</span>' if v.display_unit else ""
         return number(value) + (shown if value else "")
 
+    about = v.description if v.books is None else f"{v.description} (energy balance: {v.books.value})"
     unit = "boolean" if v.boolean else " | ".join(v.choices) if v.choices else unit_symbol(v.unit)
-    return f"<code>{text(v.name)}</code>", unit, cell(start), cell(v.minimum), cell(v.maximum), text(v.description)
+    return f"<code>{text(v.name)}</code>", unit, cell(start), cell(v.minimum), cell(v.maximum), text(about)

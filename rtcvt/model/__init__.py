@@ -17,6 +17,7 @@ places, tables. It is read only, and constant in machine code. `work` is scratch
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -32,6 +33,17 @@ Fidelity = Literal[
     "rigid", "hybrid", "full", "system"
 ]  # gear systems: rigid or full; belts and variators: rigid or hybrid
 Causality = Literal["parameter", "input", "output", "state"]
+
+
+class Books(Enum):
+    """What the energy balance (`rtcvt.model.balance`) makes of an output."""
+
+    STORED = "stored"  # energy [J]
+    SUPPLY = "supply"  # energy left in a battery [J], or burnt fuel [kg]
+    POWER = "power in"  # [W], by other ways than flanges
+    LOSS = "loss"  # power [W], heat [J], or force [N] along the way of the vehicle
+    HELD_LOSS = "loss of a held force"  # [N], which follows an input
+    MOTION = "motion"  # way [m] and speed [m/s] of the vehicle
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,7 @@ class Variable:
     whole: tuple[int, int] | None = None  # smallest and largest value of an integer's type
     defined: Unit | None = None  # its unit as a foreign unit defines it
     local: bool = False  # of a foreign unit, recorded and nothing else
+    books: Books | None = None  # of an output: what the energy balance makes of it
 
     @property
     def measured(self) -> "str | Unit":

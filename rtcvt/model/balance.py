@@ -1,16 +1,16 @@
 """Where each joule of a car's run went: sources, losses and what is stored, from the outputs of its units.
 
-By their names: ``fuel.m`` brings the heating value of what has been burnt, ``battery.E`` [J] what a battery has less
-than before, ``clamp.P`` [W] what moves the sheaves. ``loss.*``, ``P_loss`` and the ``loss`` of a shaft [W] are lost,
-and the heat ``Q`` of elements of a gear system [J]; forces of a vehicle take power at its speed. ``storage.E`` and
-``E`` of a shaft [J] are stored. Powers are integrated by the trapezoidal rule over the communication points; brakes and
-slope, whose inputs are held over a step, take what they were at its start times the way.
+Each output says by `rtcvt.model.Books` what it is. Fuel brings its heating value, the parameter ``fuel.H`` of its unit.
+Powers are integrated by the trapezoidal rule over the communication points; forces that follow an input (brakes and
+slope), which is held over a step, take what they were at its start times the way.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rtcvt.model import Books
 from rtcvt.simulate import Result
 
 KWH = 3.6e6  # [J]
@@ -64,37 +64,35 @@ def _finite(value: float | None) -> float | None:
 
 def balance(result: Result) -> Balance | None:
     """The balance of a run of a system with a vehicle and an engine or a battery; None if it is none."""
-    names = {v.name: v.unit for v in result.model.select("output")}
-    engines = [name.removesuffix(".fuel.m") for name in names if name.endswith(".fuel.m")]
-    batteries = [name for name in names if name.endswith(".battery.E")]
-    cars = [name.removesuffix(".vehicle.v") for name in names if name.endswith(".vehicle.v")]
-    if len(engines) > 1 or not (engines or batteries) or len(cars) != 1:
-        return None
+    outputs = [v for v in result.model.select("output") if v.books]
 
-    def work(power: Any) -> float:
-        return float(np.trapezoid(power, result.time))
+    def names(books: Books, unit: str) -> list[str]:
+        return [v.name for v in outputs if (v.books, v.unit) == (books, unit)]
 
     def gain(name: str) -> float:
         return float(result[name][-1] - result[name][0])
 
-    car = cars[0]
-    sources = {f"{e}.fuel": gain(f"{e}.fuel.m") * result.parameter(f"{e}.fuel.H") for e in engines}
+    def work(power: Any) -> float:
+        return float(np.trapezoid(power, result.time))
+
+    fuels, batteries = names(Books.SUPPLY, "kg"), names(Books.SUPPLY, "J")
+    ways, speeds = names(Books.MOTION, "m"), names(Books.MOTION, "m/s")
+    if len(fuels) > 1 or not (fuels or batteries) or len(ways) != 1:
+        return None
+    way, speed = result[ways[0]], result[speeds[0]]
+    tanks = [name.removesuffix(".m") for name in fuels]
+    sources = {tank: gain(name) * result.parameter(f"{tank}.H") for tank, name in zip(tanks, fuels, strict=True)}
     sources |= {name.removesuffix(".E"): -gain(name) for name in batteries}
-    losses, stored = {}, 0.0
-    for name, unit in names.items():
-        if unit == "W" and (".loss." in name or name.endswith((".P_loss", ".loss"))):
-            losses[name] = work(result[name])
-        elif name.endswith(".Q") and name.count(".") == 3:
-            losses[name] = gain(name)
-        elif name.endswith(".clamp.P"):
-            sources[name] = work(result[name])
-        elif name.endswith(".storage.E") or (unit == "J" and name.count(".") == 1 and name.endswith(".E")):
-            stored += gain(name)
-        elif name in (f"{car}.force.brake", f"{car}.force.grade"):
-            losses[name] = float(result[name][:-1] @ np.diff(result[f"{car}.vehicle.s"]))
-        elif name.startswith(f"{car}.force."):
-            losses[name] = work(result[name] * result[f"{car}.vehicle.v"])
-    per = 100.0 / (1e-3 * gain(f"{car}.vehicle.s")) if gain(f"{car}.vehicle.s") > 0.0 else np.nan
-    litres = [gain(f"{e}.fuel.m") / result.parameter(f"{e}.fuel.rho") * 1e3 * per for e in engines]
+    sources |= {name: work(result[name]) for name in names(Books.POWER, "W")}
+    measures: dict[tuple[Books | None, str], Callable[[str], float]] = {
+        (Books.LOSS, "W"): lambda name: work(result[name]),
+        (Books.LOSS, "J"): gain,
+        (Books.LOSS, "N"): lambda name: work(result[name] * speed),
+        (Books.HELD_LOSS, "N"): lambda name: float(result[name][:-1] @ np.diff(way)),
+    }
+    losses = {v.name: measures[v.books, v.unit](v.name) for v in outputs if (v.books, v.unit) in measures}
+    stored = sum(gain(name) for name in names(Books.STORED, "J"))
+    per = 100.0 / (1e-3 * gain(ways[0])) if gain(ways[0]) > 0.0 else np.nan
+    litres = [gain(name) / result.parameter(f"{tank}.rho") * 1e3 * per for tank, name in zip(tanks, fuels, strict=True)]
     kwh = -sum(gain(name) for name in batteries) / KWH * per if batteries else None
     return Balance(sources, losses, stored, litres[0] if litres else None, kwh)

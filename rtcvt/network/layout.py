@@ -7,7 +7,8 @@ flanges follow. Inputs of the parts stand in ``work``, since some of them are th
 node or from a signal.
 """
 
-from rtcvt.table import Places, Row, Rows
+from rtcvt.model import Books
+from rtcvt.table import STORED, Places, Row, Rows
 
 
 class D(Places):
@@ -132,8 +133,8 @@ class ShaftY(Rows):
 
     TAU = Row("{shaft}.tau", "N.m", "torque of shaft {shaft}, into it at its first end", nominal=100.0)
     PHI = Row("{shaft}.phi", "rad", "twist of shaft {shaft}", nominal=0.1)
-    E = Row("{shaft}.E", "J", "energy stored in shaft {shaft}", 0.0, nominal=10.0)
-    LOSS = Row("{shaft}.loss", "W", "power lost in shaft {shaft}", 0.0, nominal=10.0)
+    E = Row("{shaft}.E", "J", "energy stored in shaft {shaft}", 0.0, nominal=10.0, books=STORED)
+    LOSS = Row("{shaft}.loss", "W", "power lost in shaft {shaft}", 0.0, nominal=10.0, books=Books.LOSS)
 
 
 N_SHAFT_Y = len(ShaftY)

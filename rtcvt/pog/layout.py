@@ -15,8 +15,9 @@ two, the second of them with a damper in series, if they are the coupling of `rt
 
 from rtcvt.control.kers import KERS_SIZE
 from rtcvt.control.limits import CONTROL_SIZE
+from rtcvt.model import Books
 from rtcvt.model.stepping import Block
-from rtcvt.table import Places, Row, Rows
+from rtcvt.table import LOSS, STORED, Places, Row, Rows
 
 
 class Op(Places):
@@ -304,8 +305,8 @@ THETA = Row("control.{name}", "rad", "{about}", display="deg")
 LIMITED = Row(
     "control.saturated", "1", "a limit of tilt, tilt rate or storage speed overrides the controller", boolean=True
 )
-LOST = Row("loss.friction", "W", "power lost in friction of gears and dampers of contacts", 0.0, nominal=100.0)
-STORED = Row("storage.E", "J", "energy stored in gears and contacts", 0.0, nominal=1e3, display="kJ")
+LOST = Row("loss.friction", "W", "power lost in friction of gears and contact dampers", 0.0, nominal=100.0, books=LOSS)
+ENERGY = Row("storage.E", "J", "energy stored in gears and contacts", 0.0, nominal=1e3, display="kJ", books=STORED)
 GEAR_SPEED = Row("gear.{name}.w", "rad/s", "speed of gear {name}{about}", nominal=100.0, display="rpm")
 CONTACT_FORCE = Row("contact.{name}.F", "N", "tangential force from {i} to {j}", nominal=1e3, display="kN")
 
@@ -313,8 +314,8 @@ CONTACT_FORCE = Row("contact.{name}.F", "N", "tangential force from {i} to {j}",
 class CouplingY(Rows):
     """Outputs of a coupling at a port whose speed is prescribed."""
 
-    E = Row("{name}.E", "J", "energy stored in the coupling at flange {name}", 0.0, nominal=1.0)
-    LOSS = Row("{name}.loss", "W", "power lost in the coupling at flange {name}", 0.0, nominal=1.0)
+    E = Row("{name}.E", "J", "energy stored in the coupling at flange {name}", 0.0, nominal=1.0, books=STORED)
+    LOSS = Row("{name}.loss", "W", "power lost in the coupling at flange {name}", 0.0, nominal=1.0, books=Books.LOSS)
 
 
 class ElementY(Rows):
@@ -323,14 +324,14 @@ class ElementY(Rows):
     TAU = Row("{name}.tau", "N.m", "torque of {about}", nominal=100.0)
     SLIP = Row("{name}.w_slip", "rad/s", "slip of {about}; exactly zero while it sticks", nominal=100.0, display="rpm")
     STUCK = Row("{name}.stuck", "1", "{about} sticks", boolean=True)
-    HEAT = Row("{name}.Q", "J", "heat of {about} since the start", nominal=1e4, display="kJ")
+    HEAT = Row("{name}.Q", "J", "heat of {about} since the start", nominal=1e4, display="kJ", books=LOSS)
 
 
 class PlayY(Rows):
     """Outputs of a contact with play."""
 
     S = Row("contact.{name}.s", "m", "travel of the teeth of {i} and {j} from the middle of their play", display="mm")
-    HEAT = Row("contact.{name}.Q", "J", "heat of the contact of {i} and {j} since the start", nominal=1.0)
+    HEAT = Row("contact.{name}.Q", "J", "heat of the contact of {i} and {j} since the start", nominal=1.0, books=LOSS)
 
 
 N_INSTRUCTION = len(Instruction)

@@ -384,7 +384,7 @@ def _outputs(table: Table, data: Constants, unit: GearSystem) -> None:
         fields = {"name": unit.moving, "about": theta.description or unit.moving}
         data[D.Y_THETA] = table.add("output", _theta_row(layout.THETA, theta), fields=fields)
         data[D.Y_LIMITED] = table.each("output", [layout.LIMITED, TOO_COARSE])
-    data[D.Y_E] = table.add("output", layout.STORED)
+    data[D.Y_E] = table.add("output", layout.ENERGY)
     table.add("output", layout.LOST)
     for fields, gear in zip(_gears(unit), unit.gears.values(), strict=True):
         table.add("output", _within(layout.GEAR_SPEED, gear.w_max), fields=fields)

@@ -6,7 +6,7 @@ State vectors, each followed by two torques of the coupling (`rtcvt.model.coupli
     rigid   [omega_I, phi, T_f, y_f]
 """
 
-from rtcvt.table import TOO_COARSE, Places, Row, Rows
+from rtcvt.table import LOSS, POWER, STORED, TOO_COARSE, Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 FLANGES = ("primary", "secondary")
@@ -185,19 +185,20 @@ class Y(Rows):
     MISALIGNMENT = Row("belt.misalignment", "m",
         "axial misalignment of the belt, place on the primary less that on the secondary", nominal=1e-3,
         display="mm")  # fmt: skip
-    E = Row("storage.E", "J", "energy of pulleys, belt and couplings", 0.0, None, 1e3, "kJ")
-    AXIAL = Row("clamp.P", "W", "power of the clamping forces into the variator", None, None, 100.0)
-    SLIDING = Row("loss.sliding", "W", "power lost by creep and macro-slip", 0.0, None, 100.0)
-    DAMPING = Row("loss.damping", "W", "power lost in the belt's damping", 0.0, None, 1.0)
-    BELT = Row("loss.belt", "W", "power lost by all else in the running belt", 0.0, None, 100.0)
-    SHIFT = Row("loss.shift", "W", "power lost by shifting", 0.0, None, 10.0)
-    STOP = Row("loss.stop", "W", "power lost in the end stops", 0.0, None, 10.0)
+    E = Row("storage.E", "J", "energy of pulleys, belt and couplings", 0.0, None, 1e3, "kJ", books=STORED)
+    AXIAL = Row("clamp.P", "W", "power of the clamping forces into the variator", None, None, 100.0, books=POWER)
+    SLIDING = Row("loss.sliding", "W", "power lost by creep and macro-slip", 0.0, None, 100.0, books=LOSS)
+    DAMPING = Row("loss.damping", "W", "power lost in the belt's damping", 0.0, None, 1.0, books=LOSS)
+    BELT = Row("loss.belt", "W", "power lost by all else in the running belt", 0.0, None, 100.0, books=LOSS)
+    SHIFT = Row("loss.shift", "W", "power lost by shifting", 0.0, None, 10.0, books=LOSS)
+    STOP = Row("loss.stop", "W", "power lost in the end stops", 0.0, None, 10.0, books=LOSS)
     # what takes torque from a shaft, in `rtcvt.variator.shafts`
-    BEARING = Row("loss.bearing", "W", "power lost in the bearings", 0.0, None, 10.0)
-    SEAL = Row("loss.seal", "W", "power lost at the seals of the shafts", 0.0, None, 10.0)
-    OIL = Row("loss.oil", "W", "power lost by the drag of oil on the sheaves", 0.0, None, 10.0)
+    BEARING = Row("loss.bearing", "W", "power lost in the bearings", 0.0, None, 10.0, books=LOSS)
+    SEAL = Row("loss.seal", "W", "power lost at the seals of the shafts", 0.0, None, 10.0, books=LOSS)
+    OIL = Row("loss.oil", "W", "power lost by the drag of oil on the sheaves", 0.0, None, 10.0, books=LOSS)
     # other losses
-    COUPLING = Row("loss.coupling", "W", "power lost in the couplings of flanges with given speed", 0.0, None, 1.0)
+    COUPLING = Row("loss.coupling", "W", "power lost in the couplings of flanges with given speed", 0.0, None, 1.0,
+        books=LOSS)  # fmt: skip
     MACRO = Row("status.macro_slip", "1",
         "macro-slip: a pulley is at its traction capacity, or the speed loss is above 5 %", boolean=True)  # fmt: skip
     OUTSIDE = Row("status.extrapolating", "1", "the operating point is outside the data of the identified laws",

@@ -14,7 +14,7 @@ import math
 
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
-from rtcvt.table import Row, Rows
+from rtcvt.table import LOSS, STORED, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 
@@ -53,8 +53,9 @@ class Y(Rows):
 
     AXLE_TAU = Row("axle.tau", "N.m", "torque into the driveline at the axle", nominal=1e3)
     W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
-    E = Row("storage.E", "J", "energy stored in half-shafts and final drive", 0.0, nominal=1e3, display="kJ")
-    LOSS = Row("driveline.P_loss", "W", "lost power", 0.0, nominal=1e3, display="kW")
+    E = Row("storage.E", "J", "energy stored in half-shafts and final drive", 0.0, nominal=1e3, display="kJ",
+            books=STORED)  # fmt: skip
+    LOST = Row("driveline.P_loss", "W", "lost power", 0.0, nominal=1e3, display="kW", books=LOSS)
 
 
 N_X = len(X)
@@ -111,7 +112,7 @@ def output(t, x, u, p, data, y, work):
     y[Y.AXLE_TAU] = tau
     y[Y.W] = w
     y[Y.E] = 0.5 * p[P.K] * x[X.PHI] * x[X.PHI] + 0.5 * p[P.J] * w * w
-    y[Y.LOSS] = p[P.D] * twist * twist + (p[P.MU] * abs(tau) / p[P.RATIO] * smooth_sign(w, p[P.W_0]) + p[P.B] * w) * w
+    y[Y.LOST] = p[P.D] * twist * twist + (p[P.MU] * abs(tau) / p[P.RATIO] * smooth_sign(w, p[P.W_0]) + p[P.B] * w) * w
 
 
 @kernel

@@ -26,7 +26,7 @@ import math
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
 from rtcvt.numerics.elementary import clip
-from rtcvt.table import Row, Rows
+from rtcvt.table import HELD_LOSS, LOSS, MOTION, STORED, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 STANDARD_GRAVITY = 9.80665  # g_n [m/s2]
@@ -69,14 +69,14 @@ class Y(Rows):
     """Outputs."""
 
     W = Row("axle.w", "rad/s", "speed of the wheels", nominal=100.0, display="rpm")
-    V = Row("vehicle.v", "m/s", "speed", nominal=30.0, display="km/h")
-    S = Row("vehicle.s", "m", "distance", nominal=1e3, display="km")
+    V = Row("vehicle.v", "m/s", "speed", nominal=30.0, display="km/h", books=MOTION)
+    S = Row("vehicle.s", "m", "distance", nominal=1e3, display="km", books=MOTION)
     A = Row("vehicle.a", "m/s2", "acceleration", nominal=1.0)
-    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e5, display="kJ")
-    F_AERO = Row("force.aero", "N", "aerodynamic drag", nominal=1e3)
-    F_ROLL = Row("force.roll", "N", "rolling resistance", nominal=1e3)
-    F_GRADE = Row("force.grade", "N", "downhill force", nominal=1e3)
-    F_BRAKE = Row("force.brake", "N", "braking force", nominal=1e3)
+    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e5, display="kJ", books=STORED)
+    F_AERO = Row("force.aero", "N", "aerodynamic drag", nominal=1e3, books=LOSS)
+    F_ROLL = Row("force.roll", "N", "rolling resistance", nominal=1e3, books=LOSS)
+    F_GRADE = Row("force.grade", "N", "downhill force", nominal=1e3, books=HELD_LOSS)
+    F_BRAKE = Row("force.brake", "N", "braking force", nominal=1e3, books=HELD_LOSS)
     HEAT_BRAKE = Row("heat.brake", "W", "heat of the brakes: power lost in them", 0.0, nominal=1e4, display="kW")
     HEAT_ROLL = Row("heat.roll", "W", "power lost by rolling resistance", 0.0, nominal=1e3, display="kW")
 

@@ -14,8 +14,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rtcvt.html import COLOURS, figure, page, text
+from rtcvt.html import COLOURS, figure, number, page, table, text
 from rtcvt.labels import AS_TEXT, legend
+from rtcvt.limits import Limited
 from rtcvt.variator.layout import SECTIONS
 
 Array = NDArray[np.float64]
@@ -98,6 +99,21 @@ def cards(shown: Iterable[tuple[str, str]]) -> str:
 def mark(good: bool | None, shown: str) -> str:
     """Ready HTML in the colour of what is good or bad, or dimmed where it is neither."""
     return f'<span class="{"muted" if good is None else "good" if good else "bad"}">{shown}</span>'
+
+
+def limit_table(rows: Iterable[Limited], title: str = "") -> str:
+    """Numbers with their limits as a table; `title` is the heading of the first column."""
+    words = {None: "", True: "holds", False: "does not hold"}
+    lines = [
+        (
+            text(r.about),
+            f"{number(r.value)} {text(r.unit)}",
+            "" if r.limit is None else number(r.limit),
+            mark(r.holds, words[r.holds]),
+        )
+        for r in rows
+    ]
+    return table((title, "found", "at most", ""), lines, (1, 2))
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from rtcvt.errors import InputError
-from rtcvt.html import ErrorRow, error_table, text
+from rtcvt.html import error_table, text
 from rtcvt.kind import Checked, Progress
+from rtcvt.limits import ErrorRow, failures
 from rtcvt.network.file import System
 from rtcvt.network.model import build_system, unit_of
 from rtcvt.offline.pictures import report, under, verdict
@@ -54,19 +55,19 @@ def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked
         rows += own
         title = f"{unit.name}, rigid models against {', '.join(f'{n}: {m}' for n, m in finer.items())}: {s.name}"
         lines.append(printed_errors(title, own))
-    failures = [e.failure for e in rows if not e.holds]
+    failed = failures(rows)
     told_of = ", ".join(f"{name} ({model})" for name, model in finer.items())
     page = report(
         f"{unit.name}: rigid against finer models",
         unit.description,
         (
-            verdict([text(f) for f in failures], "All errors are within their limits.", "Errors exceed their limits."),
+            verdict([text(f) for f in failed], "All errors are within their limits.", "Errors exceed their limits."),
             under("errors", "Errors", f"<p>At connected flanges, against {text(told_of)}.</p>\n", error_table(rows)),
         ),
     )
-    figures = {"unit": unit.name, "against": finer, "parameters": dict(settings), "passed": not failures}
-    figures |= {"failures": failures, "errors": [_figures(e) for e in rows]}
-    return Checked(page, figures, lines, failures)
+    figures = {"unit": unit.name, "against": finer, "parameters": dict(settings), "passed": not failed}
+    figures |= {"failures": failed, "errors": [_figures(e) for e in rows]}
+    return Checked(page, figures, lines, failed)
 
 
 def _figures(e: ErrorRow) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _cards(v: Verification) -> str:
     shown.append((f"{number(cost, 3)} µs", f"per step of {number(1e3 * step)} ms: {number(1e6 * step / cost, 3)} times "
                   "faster than real time"))  # fmt: skip
     if v.quotes:
-        good = sum(q.agrees is True for q in v.quotes)
+        good = sum(q.holds is True for q in v.quotes)
         shown.append((f"{good} of {len(v.quotes)}", f"numbers and statements of {SOURCE[v.unit.name]} agree"))
     return cards(shown)
 
@@ -226,7 +226,7 @@ def _comparison(c: Comparison, k: int) -> str:
 
 def _quotes(v: Verification) -> str:
     said = {None: "", True: mark(True, "agrees"), False: mark(False, "differs")}
-    rows = [(text(q.section), text(q.about), text(q.printed), text(q.ours), said[q.agrees]) for q in v.quotes]
+    rows = [(text(q.scenario), text(q.name), text(q.printed), text(q.ours), said[q.holds]) for q in v.quotes]
     return table(("section", "", "printed", "ours", ""), rows)
 
 

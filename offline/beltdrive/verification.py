@@ -34,6 +34,7 @@ from rtcvt.belt.model import build_belt
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.unit import BeltUnit, Load, Pulley
 from rtcvt.errors import InputError
+from rtcvt.limits import Limited
 from rtcvt.offline.beltdrive import drawn, studies
 from rtcvt.offline.beltdrive.audit import ALLOWED
 from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
@@ -81,14 +82,11 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Quote:
-    """A printed number or statement beside ours."""
+class Quote(Limited):
+    """A printed number or statement and ours: `scenario` is the section, `value` how far ours is from the printed."""
 
-    section: str
-    about: str
-    printed: str
-    ours: str
-    agrees: bool | None  # None: nothing to decide
+    printed: str = ""
+    ours: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,10 @@ class Verification:
             "drawn_cases": [_figures(c) for c in self.drawn],
             "discretisation": dict(self.discretisation),
             "studies": {k: {label: studies.figures(r) for label, r in v.items()} for k, v in self.studies.items()},
-            "source": [vars(q) for q in self.quotes],
+            "source": [
+                {"section": q.scenario, "about": q.name, "printed": q.printed, "ours": q.ours, "agrees": q.holds}
+                for q in self.quotes
+            ],
         }
 
 
@@ -380,13 +381,19 @@ def _late(r: Result, name: str, share: float = 0.1) -> float:
 
 def _near(section: str, about: str, printed: float, value: float, unit: str, within: float) -> Quote:
     """A printed value that ours should meet within a share of it."""
-    ours = f"{value:.4g} {unit}"
-    return Quote(section, about, f"about {printed:g} {unit}", ours, abs(value - printed) <= within * abs(printed))
+    off, ours = abs(value - printed), f"{value:.4g} {unit}"
+    return Quote(section, about, unit, off, within * abs(printed), printed=f"about {printed:g} {unit}", ours=ours)
 
 
 def _below(section: str, about: str, printed: float, value: float, unit: str, most: float) -> Quote:
     """A printed error, or agreement; ours should not be larger than `most`."""
-    return Quote(section, about, f"{printed:g} {unit}", f"{value:.3g} {unit}", abs(value) <= most)
+    ours = f"{value:.3g} {unit}"
+    return Quote(section, about, unit, abs(value), most, printed=f"{printed:g} {unit}", ours=ours)
+
+
+def _said(section: str, about: str, printed: str, ours: str, value: float, most: float = 0.0) -> Quote:
+    """A statement in words, as a number that should not be larger than `most`."""
+    return Quote(section, about, "1", value, most, printed=printed, ours=ours)
 
 
 def _section_4_ancf(r: Result, found: Mapping[str, Mapping[str, Result]]) -> list[Quote]:
@@ -427,17 +434,14 @@ def _section_4_ancf(r: Result, found: Mapping[str, Mapping[str, Result]]) -> lis
 
     nothing = "almost no effect"
     change = spread("elements", list(found["elements"]), "P2.w [rad/s]")
-    quotes.append(
-        Quote("4, Fig. 12", "speed of P2 by the number of elements", nothing, _percent(change), change <= 0.01)
-    )
+    quotes.append(_said("4, Fig. 12", "speed of P2 by the number of elements", nothing, _percent(change), change, 0.01))
     change = spread("segments", ["segments 4", "segments 8"], "creep")
-    quotes.append(Quote("4, Figs. 18-21", "creep with 4 or 8 segments", nothing, _percent(change), change <= 0.03))
+    quotes.append(_said("4, Figs. 18-21", "creep with 4 or 8 segments", nothing, _percent(change), change, 0.03))
     for place in ("spans", "wraps"):
         a, b, c = (roughness(found["scheme"][f"scheme {k}"], place) for k in "abc")
         about = f"oscillation of the axial force from point to point at 1 s, schemes a, b, c, on the {place}"
-        quotes.append(
-            Quote("4, Fig. 22", about, "c much smoother", f"{a:.2g}, {b:.2g}, {c:.2g} N", c < 0.5 * min(a, b))
-        )
+        shown = f"{a:.2g}, {b:.2g}, {c:.2g} N"
+        quotes.append(_said("4, Fig. 22", about, "c much smoother", shown, c / min(a, b), 0.5))
     return quotes
 
 
@@ -490,7 +494,7 @@ def _section_4(r: Result) -> list[Quote]:
     slip = 1.0 - driven / speed
     found = [
         _near("4, Fig. 10", "speed of the transmission", -22.0, speed, "rad/s", 0.03),
-        Quote("4", "slip", "below 1.5 %", _percent(slip), 0.0 < slip < 0.015),
+        _said("4", "slip", "below 1.5 %", _percent(slip), slip if slip > 0.0 else np.inf, 0.015),
         _near("4, Fig. 11", "tension of the slack span", 250.0, slack, "N", 0.05),
         _near("4, Fig. 11", "tension of the tight span", 780.0, tight, "N", 0.05),
         _near("4, Fig. 11", "difference of both", 530.0, tight - slack, "N", 0.05),
@@ -513,7 +517,7 @@ def _section_4(r: Result) -> list[Quote]:
             inner = first[first.size // 5 : first.size - first.size // 5]
             slope = float(np.polyfit(r.time[inner], N[inner], 1)[0])
             about = f"normal force of an element along the {name} pulley"
-            found.append(Quote("4, Fig. 12", about, text, f"{slope:+.0f} N/s", sign * slope > 0.0))
+            found.append(_said("4, Fig. 12", about, text, f"{slope:+.0f} N/s", -sign * slope))
     return found
 
 
@@ -529,9 +533,9 @@ def _section_5(r: Result, which: str) -> list[Quote]:
     shown = ", ".join("+" if s > 0 else "-" for s in signs.values())
     return [
         _near("5, Fig. 15", "speed of the crankshaft at 0.5 s", -20.0, crank, "rad/s", 0.03),
-        Quote("5, Fig. 15", "signs of all speeds", "-, -, -, tensioner +", shown, signs == wanted),
-        Quote("5, Fig. 16", f"largest normal forces on an element{which}", ", then ".join(wanted_order),
-              ", then ".join(order[:2]), order[:2] == wanted_order),
+        _said("5, Fig. 15", "signs of all speeds", "-, -, -, tensioner +", shown, float(signs != wanted)),
+        _said("5, Fig. 16", f"largest normal forces on an element{which}", ", then ".join(wanted_order),
+              ", then ".join(order[:2]), float(order[:2] != wanted_order)),
         _near("5, Fig. 16", f"at the alternator{which}", 600.0, peak["alternator"], "N", 0.1),
         _near("5, Fig. 16", f"at the tensioner{which}", 450.0, peak["tensioner"], "N", 0.1),
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
-from rtcvt.html import ErrorRow
+from rtcvt.limits import ErrorRow, failures
 from rtcvt.model import Model
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem
@@ -61,7 +61,7 @@ class Check:
     @property
     def failures(self) -> tuple[str, ...]:
         """Every limit that is exceeded, in words."""
-        return tuple(e.failure for s in self.scenarios for e in s.errors if not e.holds)
+        return failures(e for s in self.scenarios for e in s.errors)
 
     @property
     def passed(self) -> bool:
@@ -155,7 +155,7 @@ def _check_scenario(unit: GearSystem, scenario: Scenario, rigid: Model, full: Mo
             scale = max(float(np.max(np.abs(c[name]))), SMALL * largest, 1e-12)
             errors.append(ErrorRow(
                 scenario=scenario.name, name=name, unit=rigid.by_name[name].unit,
-                nrms=float(np.sqrt(np.mean(difference[counted] ** 2)) / scale),
+                value=float(np.sqrt(np.mean(difference[counted] ** 2)) / scale),
                 peak=float(difference[counted].max()),
                 transient=float(difference[~counted].max(initial=0.0)),
                 scale=scale, limit=limit,

@@ -23,7 +23,7 @@ def belt_page(model: Model, unit: BeltUnit, errors: Sequence[ErrorRow] | None = 
         model=model,
         unit=unit,
         errors=errors,
-        worst=max((r.nrms / r.limit for r in errors or ()), default=0.0),
+        worst=max((r.share for r in errors or ()), default=0.0),
         pulleys=rows,
         length=path.length,
         equations=docstring(kernels),

@@ -6,11 +6,9 @@ Pieces are ready HTML: texts inside are escaped, cells of a table are taken as t
 """
 
 import inspect
-import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, wraps
 from html import escape
 from importlib import resources
@@ -22,6 +20,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from rtcvt import __version__
+from rtcvt.limits import ErrorRow as ErrorRow  # kinds import it from here
 from rtcvt.model import Model, Variable
 from rtcvt.quantity import to_si
 from rtcvt.recording import revision
@@ -29,31 +28,6 @@ from rtcvt.recording import revision
 COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b83280", "#6b7a12", "#4a5568")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-
-
-@dataclass(frozen=True)
-class ErrorRow:
-    """Error of one signal of a model on one scenario, and what is allowed."""
-
-    scenario: str
-    name: str
-    unit: str  # of `peak`
-    nrms: float  # RMS error relative to `scale`
-    limit: float  # of `nrms`
-    peak: float  # largest error that counts
-    scale: float = math.nan  # largest value of the signal [unit]
-    transient: float = math.nan  # largest error that does not count [unit]
-
-    @property
-    def holds(self) -> bool:
-        """Whether the error is within its limit; one that is no number is not."""
-        return self.nrms <= self.limit
-
-    @property
-    def failure(self) -> str:
-        """That it is not, in words."""
-        return f"scenario '{self.scenario}': {self.name} is off by {self.nrms:.3g}, allowed {self.limit:.3g}"
-
 
 # --- templates --------------------------------------------------------------------------------------------------------
 
@@ -227,10 +201,10 @@ def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
             lines.append((text(row.scenario),))
             before = row.scenario
         good = row.holds
-        share = min(max(row.nrms / row.limit, 0.0), 1.25) if row.nrms == row.nrms else 1.25
+        share = min(max(row.share, 0.0), 1.25) if row.share == row.share else 1.25
         lines.append((
             f"<code>{text(row.name)}</code>",
-            percent(row.nrms) if good else f'<span class="bad">{percent(row.nrms)}</span>',
+            percent(row.value) if good else f'<span class="bad">{percent(row.value)}</span>',
             f'<span class="bar{"" if good else " bad"}"><i style="width:{80.0 * share:.1f}%"></i><b></b></span>',
             percent(row.limit),
             quantity(row.peak, row.unit, digits=3),

@@ -166,5 +166,5 @@ def gear_page(model: Model, unit: GearSystem, errors: Sequence[ErrorRow] | None 
         schematic=schematic(unit, values),
         sets=sets(unit),
         matrices=system_matrices(unit, model),
-        worst=max((r.nrms / r.limit for r in errors or ()), default=0.0),
+        worst=max((r.share for r in errors or ()), default=0.0),
     )

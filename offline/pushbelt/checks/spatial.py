@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
+from rtcvt.limits import Limited, failures
 from rtcvt.offline.pushbelt.checks.kept import Job, kept, key, make_missing, step_times
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
 from rtcvt.offline.pushbelt.planar import model as hybrid
@@ -131,21 +132,6 @@ class Phenomenon(NamedTuple):
         return "agrees" if abs(self.spatial - self.hybrid) <= self.scatter else "differs"
 
 
-class Claim(NamedTuple):
-    """Something that the belt must show: value, limit, whether it holds, and whether the check fails without it."""
-
-    about: str
-    value: float
-    limit: float
-    unit: str
-    needed: bool
-
-    @property
-    def holds(self) -> bool:
-        """Whether it does."""
-        return bool(self.value <= self.limit)
-
-
 @dataclass(frozen=True)
 class Result:
     """All runs and what they say.
@@ -180,46 +166,60 @@ class Result:
         return {name: (_apart(name, (one, two), (wide,)), _apart(name, (one,), (two,))) for name in FORCES}
 
     @property
-    def claims(self) -> tuple[Claim, ...]:
-        """What is judged apart from the planar quantities."""
+    def claims(self) -> tuple[Limited, ...]:
+        """Limits of what is not a planar quantity: first those that fail the check, then those that are reported."""
         found = [
-            Claim(f"in line, {name}: difference from the hybrid belt after 300 steps", d, EQUAL, "m, rad", True)
+            Limited("in line", f"{name}: difference from the hybrid belt after 300 steps", "m, rad", d, EQUAL)
             for name, d in self.equal.items()
         ]
         found += [
-            Claim(f"energy: {name}", abs(e), ENERGY if loaded else IDLE, "of the throughput", True)
+            Limited("energy", name, "of the throughput", abs(e), ENERGY if loaded else IDLE)
             for name, (e, loaded) in self.energy.items()
         ]
+
+        def reported(name: str, value: float, limit: float, unit: str) -> None:
+            found.append(Limited("", name, unit, value, limit, needed=False))
+
         if self.growth:
             yaw = self.growth["yaw"]
-            found.append(Claim("a small disturbance across the plane dies out", yaw[-1], yaw[0], "rad", False))
+            reported("a small disturbance across the plane dies out: yaw", yaw[-1], yaw[0], "rad")
         held = [a for name, a in self.across.items() if "free" not in name]
         if held:
             most = max(float(a.pillar.max()) for a in held)
-            found.append(Claim("tracking keeps the rings off the pillars: force there", most, 0.0, "N", False))
+            reported("tracking keeps the rings off the pillars: force there", most, 0.0, "N")
             least = min(float(a.room[:, 1].min()) for a in held)
-            found.append(Claim("and off the sheaves: overlap", -least, 0.0, "m", False))
+            reported("tracking keeps the rings off the sheaves: overlap", -least, 0.0, "m")
         if {"hybrid", "spatial"} <= set(self.cost):
             ratio = self.cost["spatial"] / self.cost["hybrid"]
-            found.append(Claim("cost of a step over the hybrid's", ratio, 3.0, "1", False))
-            found.append(Claim("cost of a step", self.cost["spatial"], 45.0, "us", False))
+            reported("cost of a step over the hybrid's", ratio, 3.0, "1")
+            reported("cost of a step", self.cost["spatial"], 45.0, "us")
             counts = {220: "spatial", 110: "spatial, 110 elements", 432: "spatial, 432 elements"}
             x, y = np.log(list(counts)), np.log([self.cost[k] for k in counts.values()])
-            found.append(Claim("exponent of the cost in N_E", float(np.polyfit(x, y, 1)[0]), 1.1, "1", False))
+            reported("exponent of the cost in N_E", float(np.polyfit(x, y, 1)[0]), 1.1, "1")
         return tuple(found)
 
     @property
     def failures(self) -> tuple[str, ...]:
         """What a run must hold and does not."""
         lost = [f"{name}: {why}" for name, why in self.failed.items()]
-        return (*lost, *(f"{c.about}: {c.value:.3g} {c.unit}" for c in self.claims if c.needed and not c.holds))
+        return (*lost, *failures(self.claims))
 
     def figures(self) -> dict[str, Any]:
         """Everything in numbers, ready for JSON: see the command's help for the keys."""
         return {
             "unit": self.parameters.name,
             "failures": list(self.failures),
-            "claims": [c._asdict() | {"holds": c.holds} for c in self.claims],
+            "claims": [
+                {
+                    "about": c.about,
+                    "value": c.value,
+                    "limit": c.limit,
+                    "unit": c.unit,
+                    "needed": c.needed,
+                    "holds": c.holds,
+                }
+                for c in self.claims
+            ],
             "phenomena": [p._asdict() | {"verdict": p.verdict} for p in self.phenomena],
             "profiles": {f"{n}-{s}": self.profiles(n, s) for n in PLANAR for s in ("mirrored", "spatial")},
             "across": {

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rtcvt.html import COLOURS, number, percent, table, text
-from rtcvt.offline.pictures import cards, drawing, mark, over_sections, report, under, verdict
+from rtcvt.offline.pictures import cards, drawing, limit_table, mark, over_sections, report, under, verdict
 from rtcvt.offline.pushbelt.checks.spatial import (
     ENDS,
-    ENERGY,
-    IDLE,
     OFFSETS,
     PLANAR,
     POINT,
@@ -59,16 +57,7 @@ def _verdict(v: Result) -> str:
 def _claims(v: Result) -> str:
     counts = Counter((p.group.rpartition("-")[2], p.verdict) for p in v.phenomena)
     shown = [(str(n), f"planar quantities, {belt} belt: {said}") for (belt, said), n in counts.items()]
-    rows = [
-        (text(c.about), f"{number(c.value)} {text(c.unit)}", number(c.limit), _holds(c.holds))
-        for c in v.claims
-        if not c.about.startswith("energy")
-    ]
-    return cards(shown) + table(("", "found", "at most", ""), rows, (1, 2))
-
-
-def _holds(good: bool) -> str:
-    return mark(good, "holds" if good else "does not hold")
+    return cards(shown) + limit_table(c for c in v.claims if c.scenario != "energy")
 
 
 def _groups(v: Result, belt: str) -> str:
@@ -181,8 +170,4 @@ def _cost(v: Result) -> str:
 
 
 def _energy(v: Result) -> str:
-    rows = [
-        (text(name), f"{e:.1e}", _holds(abs(e) <= (ENERGY if loaded else IDLE)))
-        for name, (e, loaded) in v.energy.items()
-    ]
-    return table(("run", "residual over throughput", ""), rows, (1,))
+    return limit_table(c for c in v.claims if c.scenario == "energy")

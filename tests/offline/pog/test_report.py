@@ -47,7 +47,7 @@ def check():
 @pytest.fixture(scope="module")
 def failed(check):
     first = check.scenarios[0]
-    errors = (replace(first.errors[0], limit=first.errors[0].nrms / 2.0), *first.errors[1:])
+    errors = (replace(first.errors[0], limit=first.errors[0].value / 2.0), *first.errors[1:])
     return replace(check, scenarios=(replace(first, errors=errors), *check.scenarios[1:]))
 
 
@@ -148,7 +148,7 @@ def test_documentation_shows_the_errors_it_is_given():
     unit = load_unit("differential")
     row = ErrorRow("a drive", "contact.cb.F", "N", 0.0123, 0.02, 4.5)
     good = read(gear_page(build_model(unit, "rigid"), unit, [row]))
-    bad = read(gear_page(build_model(unit, "rigid"), unit, [replace(row, nrms=0.03)]))
+    bad = read(gear_page(build_model(unit, "rigid"), unit, [replace(row, value=0.03)]))
     assert "1.23 %" in good
     assert "within their limits" in good
     assert "exceed their limits" in bad

@@ -166,7 +166,7 @@ def test_a_table_of_results_is_made_from_the_record(tables):
 def test_readme_counts_what_holds_of_the_source(tables):
     text = (ROOT / "README.md").read_text(encoding="utf-8").replace("\n", " ")
     for unit, said in (
-        ("pushbelt_24mm", "`{unit}` meets {met} of {numbers} printed numbers of its source and {held} of {signs} signs"),
+        ("pushbelt_24mm", "`{unit}` meets {met} of {numbers} printed numbers of its source and {held} of {signs}"),
         ("pushbelt_24mm_belief", "`{unit}`, meets {met} and {held}"),
     ):
         found = tables._chapter7(unit)

@@ -57,6 +57,7 @@ PACKAGES = (
     "rtcvt.vehicle",
     "rtcvt.engine",
     "rtcvt.clutch",
+    "rtcvt.law",
     "rtcvt.offline.pushbelt",
     "rtcvt.network",
 )  # in the order of lists

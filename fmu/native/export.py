@@ -469,8 +469,8 @@ def native_description(
     for key in ("needsExecutionTool", "canBeInstantiatedOnlyOncePerProcess", "canNotUseMemoryManagementFunctions",
                 "canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"):  # fmt: skip
         exchange.set(key, cosimulation.get(key, "false"))
-    kinds = [cosimulation] if model.algebraic else [exchange, cosimulation]
-    if not model.algebraic:
+    kinds = [exchange, cosimulation] if model.exchangeable else [cosimulation]
+    if model.exchangeable:
         root.insert(list(root).index(cosimulation), exchange)
     for element in kinds if open_source else ():
         SubElement(SubElement(element, "SourceFiles"), "File", name="all.c")

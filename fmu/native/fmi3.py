@@ -85,7 +85,7 @@ def fmi3_description(
     )  # fmt: skip
     discrete = any(v.boolean for v in model.select("output"))  # what a completed step finds due
     clock = next((k for k, (kind, _) in enumerate(rows) if kind == "clock"), None)
-    if not model.algebraic:
+    if model.exchangeable:
         SubElement(root, "ModelExchange", abilities, needsCompletedIntegratorStep=boolean(discrete))
     cut, has_events = boolean(model.internal_step is not None), boolean(discrete or clock is not None)
     SubElement(root, "CoSimulation", abilities, canHandleVariableCommunicationStepSize="true",

@@ -136,7 +136,7 @@ def export(
         )
     if cross_check:
         write_cross_check(built, chosen.scenario[0], path)
-    both = backend is Backend.native and not built.algebraic
+    both = backend is Backend.native and built.exchangeable
     kinds = "co-simulation and model exchange" if both else "co-simulation"
     say(f"{built.name}, {built.fidelity} model, FMI {version}.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 

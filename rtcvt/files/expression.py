@@ -2,14 +2,17 @@
 
 Numbers, names, ``pi``, ``+ - * /``, integer powers up to 8, and ``sin``, ``cos``, ``tan``, ``sqrt``; signals over time
 have ``min``, ``max`` and ``clip(x, low, high)``, too, which geometry has not, because it needs derivatives; speeds over
-time have ``engine_order(speed, order, share)``, see `rtcvt.numerics.engine_order`. An `Expression` is an immutable tree
-that folds constants while it is built. It evaluates over anything that has arithmetic: floats, arrays, symbols.
+time have ``engine_order(speed, order, share)``, see `rtcvt.numerics.engine_order`. Laws have bounds, too, ``abs``,
+``exp``, ``log``, ``a if b < c else d`` with ``and``, ``or``, ``not``, and ``lookup(table, x)`` or ``lookup(table, x,
+y)``; a condition is a number, 1 or 0. An `Expression` is an immutable tree that folds constants while it is built. It
+evaluates over anything that has arithmetic: floats, arrays, symbols.
 """
 
 import ast
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from rtcvt.numerics.engine_order import pulsating
 _FUNCTIONS = ("sin", "cos", "tan", "sqrt")
 _LARGEST = 2000  # numbers, names and operations, powers and tan written out
 _BOUNDS = {"min": 2, "max": 2, "clip": 3}  # numbers of arguments
+_COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: "<", ast.GtE: "<="}  # the latter two with their sides exchanged
 _ALLOWED = "numbers, names, pi, + - * /, integer powers up to 8, and sin, cos, tan, sqrt"
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
@@ -27,9 +31,9 @@ _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 class Expression:
     """A node: ``number`` and ``name`` are leaves, the rest has one to three arguments."""
 
-    op: str  # number, name, + - * /, neg, sin, cos, sqrt, min, max, engine_order
+    op: str  # number, name, + - * /, neg, sin, cos, sqrt, min, max, engine_order, < <= if lookup
     args: tuple["Expression", ...] = ()
-    leaf: float | str = 0.0
+    leaf: float | str = 0.0  # number, name, or the table of a lookup
     size: int = field(init=False, compare=False, repr=False)  # nodes of the tree
 
     def __post_init__(self) -> None:
@@ -114,6 +118,14 @@ class Expression:
                 return np.minimum(a[0], a[1])
             case "max":
                 return np.maximum(a[0], a[1])
+            case "<":
+                return np.where(a[0] < a[1], 1.0, 0.0)
+            case "<=":
+                return np.where(a[0] <= a[1], 1.0, 0.0)
+            case "if":
+                return np.where(a[0] > 0.5, a[1], a[2])
+            case "lookup":
+                return values[str(self.leaf)](*a)
         return getattr(functions, self.op)(a[0])
 
     def __str__(self) -> str:
@@ -124,6 +136,12 @@ class Expression:
                 return str(self.leaf)
             case "neg":
                 return f"-{_bracketed(self.args[0], '+-')}"
+            case "<" | "<=":
+                return f"({self.args[0]} {self.op} {self.args[1]})"
+            case "if":
+                return f"({self.args[1]} if {self.args[0]} else {self.args[2]})"
+            case "lookup":
+                return f"lookup({', '.join(map(str, (self.leaf, *self.args)))})"
             case "+" | "-" | "*" | "/":
                 tight = self.op in "*/"
                 left = _bracketed(self.args[0], "+-" if tight else "")
@@ -205,12 +223,47 @@ def parse_signal(text: str, unit: str = "") -> Expression:
     return _parse(text, frozenset({"t"}), functions, allowed)
 
 
-def _parse(text: str, names: frozenset[str], functions: Mapping[str, int], allowed: str) -> Expression:
+def parse_law(text: str, names: Collection[str], tables: Mapping[str, int]) -> Expression:
+    """Read an equation of a law, in which `names` and `tables`, which have one or two axes, may occur.
+
+    Raises
+    ------
+    ValueError
+        With what is allowed.
+    """
+    allowed = f"{_ALLOWED}, min, max, clip, abs, exp, log, a if b < c else d, and, or, not, lookup(table, x)"
+    return _parse(text, frozenset(names), {**_BOUNDS, "abs": 1, "exp": 1, "log": 1}, allowed, tables)
+
+
+def clip(value: Expression, low: Expression, high: Expression) -> Expression:
+    """`value` within its limits."""
+    return _binary("min", _binary("max", value, low), high)
+
+
+def where(condition: Expression, then: Expression, other: Expression) -> Expression:
+    """One of two expressions, by a condition that is 1 or 0."""
+    if condition.value is not None:
+        return then if condition.value > 0.5 else other
+    return Expression("if", (condition, then, other))
+
+
+def below(a: Expression, b: Expression, op: str = "<") -> Expression:
+    """1 where ``a < b``, else 0; or ``a <= b``."""
+    return _binary(op, a, b)
+
+
+def _parse(
+    text: str,
+    names: frozenset[str],
+    functions: Mapping[str, int],
+    allowed: str,
+    tables: Mapping[str, int] | None = None,
+) -> Expression:
     if len(text) > 500:
         raise ValueError("an expression of at most 500 characters")
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        return _Reader(names, functions, allowed).convert(tree.body)
+        return _Reader(names, functions, allowed, tables).convert(tree.body)
     except (SyntaxError, RecursionError, MemoryError):
         raise ValueError(f"an expression of {allowed}") from None
 
@@ -222,6 +275,7 @@ class _Reader:
     names: frozenset[str]
     functions: Mapping[str, int]
     allowed: str
+    tables: Mapping[str, int] | None = None  # of laws, which have conditions, too: numbers of their axes
 
     def convert(self, node: ast.expr) -> Expression:
         """The expression of a node of Python's syntax."""
@@ -261,7 +315,29 @@ class _Reader:
                 return self.convert(argument).apply(function)
             case ast.Call(func=ast.Name(id=f), args=given, keywords=[]) if self.functions.get(f) == len(given):
                 return _of_signals(f, [self.convert(a) for a in given])
+        found = None if self.tables is None else self._of_laws(node, self.tables)
+        if found is not None:
+            return found
         raise ValueError(f"'{ast.unparse(node)}' is not allowed; an expression has {self.allowed}")
+
+    def _of_laws(self, node: ast.expr, tables: Mapping[str, int]) -> Expression | None:
+        """Conditions and tables, which laws have."""
+        match node:
+            case ast.IfExp(test=test, body=then, orelse=other):
+                return where(self.convert(test), self.convert(then), self.convert(other))
+            case ast.BoolOp(op=op, values=values):
+                return reduce(partial(_binary, "min" if isinstance(op, ast.And) else "max"), map(self.convert, values))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return number(1.0) - self.convert(operand)
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+                a, b = self.convert(left), self.convert(right)
+                return below(*((a, b) if isinstance(op, ast.Lt | ast.LtE) else (b, a)), _COMPARISONS[type(op)])
+            case ast.Call(func=ast.Name(id="lookup"), args=[ast.Name(id=table), *given], keywords=[]):
+                if tables.get(table) == len(given):
+                    return Expression("lookup", tuple(map(self.convert, given)), table)
+                known = ", ".join(f"{name} ({n})" for name, n in sorted(tables.items())) or "none"
+                raise ValueError(f"lookup of a table at its number of places; tables: {known}")
+        return None
 
 
 def _product(a: Expression, b: Expression) -> Expression:
@@ -280,7 +356,11 @@ def _quotient(a: Expression, b: Expression) -> Expression:
 def _of_signals(function: str, args: list[Expression]) -> Expression:
     match function:
         case "clip":
-            return _binary("min", _binary("max", args[0], args[1]), args[2])
+            return clip(*args)
+        case "abs":
+            return _binary("max", args[0], -args[0])
+        case "exp" | "log":
+            return Expression(function, (args[0],))
         case "engine_order":
             speed, order, share = args
             if speed.has("engine_order"):

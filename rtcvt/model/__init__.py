@@ -202,10 +202,16 @@ class Model(VariableTable):
     source: str = ""  # text of the unit file
     internal_step: float | None = None  # [s] longest of those that a step is made of; None if it is more than these
     algebraic: tuple[int, ...] = ()  # states that are unknowns of constraints: `derivative` gives what these miss
+    discrete: bool = False  # some states are those of a law in discrete time: only `step` advances them
     clock: float | None = None  # [s] interval at which a unit of FMI 3.0 takes its set points; None: at any time
 
     def __post_init__(self) -> None:
         self.data.flags.writeable = False
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether a foreign integrator can advance the states by `derivative`: model exchange."""
+        return not (self.algebraic or self.discrete)
 
     def instantiate(self) -> "Instance":
         """Fresh buffers with the start values."""

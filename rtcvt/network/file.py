@@ -10,20 +10,25 @@ stands still. A shaft of ``shafts`` is a spring with a damper between two flange
     K = "10 kN.m/rad"
     d = "100 N.m.s/rad"
 
+A component may be a law whose equations stand here, in its table ``law`` (`rtcvt.law.file`). A signal may begin with an
+expression of outputs in SI units, ``"0.5*(left.w + right.w) -> control.w"``: it becomes such a law.
+
 Here a file becomes a `Graph`: which flanges meet in which node, and which output goes to which input.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rtcvt import quantity
 from rtcvt.errors import InputError, near
 from rtcvt.kind import Unit
+from rtcvt.law.file import Equations, Input, Law, Output, law_of
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.scenario import Scenario, parameter_value
 from rtcvt.unitfile import MOST_SUBSTEPS, Name, Record, Solver, UnitFile, quantity_in
@@ -34,11 +39,18 @@ GROUND = "ground"
 class Component(Record):
     """A unit in a system."""
 
-    unit: str  # a shipped unit, or a file beside this one
+    unit: str = ""  # a shipped unit, or a file beside this one
+    law: Equations | None = None  # instead of a unit
     model: Fidelity | None = None  # by default the unit's first
     substeps: Annotated[int, Field(ge=1, le=MOST_SUBSTEPS)] | None = None  # instead of the unit's own
     parameters: dict[str, float | str] = {}  # other values of its parameters
     inputs: dict[str, float | str] = {}  # start values of inputs that are not connected
+
+    @model_validator(mode="after")
+    def _one(self) -> "Component":
+        if bool(self.unit) == (self.law is not None):
+            raise ValueError("'unit', or a table 'law'")
+        return self
 
 
 class Shaft(Record):
@@ -78,7 +90,22 @@ def read_system(file: UnitFile) -> System:
         raise InputError(file.source, f"components.{GROUND}", None, "another name: 'ground' is what stands still")
     if system.solver.method != "rosenbrock":
         raise InputError(file.source, "solver.method", system.solver.method, "'rosenbrock'")
+    for name, component in system.components.items():
+        if component.law is not None:
+            own_law(system, name, component.law)
     return system
+
+
+def own_law(system: System, name: str, given: Equations) -> Law:
+    """The unit of a component whose law stands in the file of the system.
+
+    Raises
+    ------
+    InputError
+        Not a valid law.
+    """
+    about = {"name": name, "text": system.text, "solver": system.solver, "source": system.source}
+    return law_of(given, folder=system.folder, key=f"components.{name}.law.", **about)
 
 
 # --- flanges ----------------------------------------------------------------------------------------------------------
@@ -130,8 +157,9 @@ class Signal(NamedTuple):
 
 @dataclass
 class Graph:
-    """Components with their models, and what connects them."""
+    """Components with their models, and what connects them; expressions of signals are components, too."""
 
+    system: System
     models: dict[str, Model]
     nodes: list[list[Flange]] = field(default_factory=list)  # each with its flanges
     grounded: list[bool] = field(default_factory=list)
@@ -153,7 +181,7 @@ def graph_of(system: System, models: Mapping[str, Model]) -> Graph:
         that does not hold together, a loop of signals without memory.
     """
     flanges = {f.path: f for name, model in models.items() for f in flanges_of(name, model).values()}
-    graph = Graph(dict(models))
+    graph = Graph(system, dict(models))
     groups = _Groups()
     keys: dict[str, str] = {}
     for k, text in enumerate(system.connect):
@@ -179,6 +207,43 @@ def graph_of(system: System, models: Mapping[str, Model]) -> Graph:
     _number_nodes(system, graph, groups, flanges, keys)
     _require_driven_once(system, graph, flanges)
     return graph
+
+
+_PLAIN = re.compile(r"[^\s*/()+]*")  # a name alone
+_OUTPUT = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z_]\w*(?:\[[\d,]+\])*)+")
+
+
+def with_expressions(system: System, models: Mapping[str, Model]) -> System:
+    """The system in which laws have taken the place of expressions that signals begin with.
+
+    Raises
+    ------
+    InputError
+        Not an expression of outputs, or one in another unit than the input has.
+    """
+    connect: list[str] = []
+    laws: dict[str, Component] = {}
+    for k, text in enumerate(system.connect):
+        start, arrow, end = (part.strip() for part in text.rpartition("->"))
+        if not arrow or "->" in start or _PLAIN.fullmatch(start):
+            connect.append(text)
+            continue
+        key, name = f"connect[{k}]", f"signal_{k}"
+        if name in models:
+            raise InputError(system.source, f"components.{name}", None, f"another name: {key} becomes this component")
+        _, target = _variable(system, models, key, end, "input")
+        found = {path: _variable(system, models, key, path, "output")[1] for path in _OUTPUT.findall(start)}
+        names = {path: re.sub(r"\W+", "_", path).strip("_") for path in found}
+        value = _OUTPUT.sub(lambda match: names[match[0]], start)  # noqa: B023
+        inputs = {names[path]: Input(unit=v.unit, boolean=v.boolean) for path, v in found.items()}
+        law = Equations(inputs=inputs, outputs={"value": Output(value=value, unit=target.unit, boolean=target.boolean)})
+        try:
+            own_law(system, name, law)
+        except InputError as error:
+            raise InputError(system.source, key, text, error.parts[3]) from None
+        laws[name] = Component(law=law)
+        connect += [*(f"{path} -> {name}.{names[path]}" for path in found), f"{name}.value -> {end}"]
+    return system.model_copy(update={"connect": tuple(connect), "components": {**system.components, **laws}})
 
 
 class _Groups:

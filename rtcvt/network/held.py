@@ -61,6 +61,7 @@ def parts_of(system: Unit) -> Parts:
     if not isinstance(system, System):
         raise InputError(system.source, "kind", system.kind, "system; one unit becomes an FMU: rtcvt export")
     graph = components_of(system)
+    system = graph.system
     if system.shafts:
         raise _no_pair(system, f"shafts.{next(iter(system.shafts))}", None, "no shaft between parts that are units")
     models = dict(graph.models)

@@ -12,7 +12,17 @@ from rtcvt.errors import InputError
 from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Model, Variable
 from rtcvt.model.stepping import MOST_STEPS
-from rtcvt.network.file import Flange, Graph, System, flanges_of, follows, graph_of, with_values
+from rtcvt.network.file import (
+    Flange,
+    Graph,
+    System,
+    flanges_of,
+    follows,
+    graph_of,
+    own_law,
+    with_expressions,
+    with_values,
+)
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.table import TOO_COARSE, Constants, Table
@@ -30,12 +40,17 @@ def components_of(system: System) -> Graph:
     InputError
         An unknown unit, parameter or input, or connections that cannot be.
     """
-    return graph_of(system, {name: component_model(system, name) for name in system.components})
+    models = {name: component_model(system, name) for name in system.components}
+    system = with_expressions(system, models)
+    models |= {name: component_model(system, name) for name in system.components.keys() - models.keys()}
+    return graph_of(system, models)
 
 
 def unit_of(system: System, name: str) -> Unit:
-    """The unit of a component: a file beside the system's, or a shipped one."""
+    """The unit of a component: a law, a file beside the system's, or a shipped one."""
     component = system.components[name]
+    if component.law is not None:
+        return own_law(system, name, component.law)
     own = own_file(system.folder, component.unit, f"{system.source}: components.{name}.unit")
     return load_unit(own or find_unit(component.unit, system.folder))
 
@@ -80,6 +95,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
     """
     del fidelity
     graph = components_of(system)
+    system = graph.system
     order = sorted(graph.models, key=lambda name: not graph.joined(name))  # those with connected flanges first
     data = Constants(D)
     writer = _Writer(system, graph, order, data, substeps)
@@ -95,6 +111,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
         data=data.array(),
         step_size=system.solver.step,
         internal_step=None,
+        discrete=any(m.discrete for m in graph.models.values()),
         algebraic=tuple(range(int(data[D.N_D]), int(data[D.N_Z]))),
         **kernels,
         source=system.text,

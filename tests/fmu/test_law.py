@@ -1,0 +1,248 @@
+"""Laws of one's own: the list of operations against Python, blocks against their formulas, samples, bits, systems."""
+
+import math
+from functools import partial
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from native_host import Hosted, reference, run
+from rows import DATA
+
+from rtcvt.engine.grid import lookup
+from rtcvt.errors import InputError
+from rtcvt.fmu.native.export import export_native
+from rtcvt.kernel import FAILED, OK
+from rtcvt.kind import load_unit
+from rtcvt.law.file import _Writer
+from rtcvt.law.kernels import D
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_unit_file
+
+LAW = DATA / "units" / "law.toml"
+NAMES = {"x": 0.7, "y": -1.3, "z": 0.0}
+PYTHON = {"min": min, "max": max, "abs": abs, "sin": math.sin, "exp": math.exp, "log": math.log,
+          "clip": lambda v, a, b: min(max(v, a), b),
+          "lookup": lambda m, v: float(np.interp(v, [-1.0, 0.5, 2.0], [3.0, -1.0, 4.0])), "m": None}  # fmt: skip
+
+FUNCTIONS = ["abs({})", "-({})", "sin({})", "exp(-abs({}))", "log(1 + abs({}))", "lookup(m, {})"]
+leaf = st.one_of(
+    st.sampled_from(sorted(NAMES)), st.integers(-3, 3).map(str), st.floats(-2, 2).map(lambda v: f"({v!r})")
+)
+tree = st.recursive(
+    leaf,
+    lambda e: st.one_of(
+        st.tuples(e, st.sampled_from("+-*"), e).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        st.tuples(st.sampled_from(["min", "max"]), e, e).map(lambda t: f"{t[0]}({t[1]}, {t[2]})"),
+        st.tuples(st.sampled_from(FUNCTIONS), e).map(lambda t: t[0].format(t[1])),
+        st.tuples(e, e, e).map(lambda t: f"clip({t[0]}, {t[1]}, {t[2]})"),
+        st.tuples(e, st.sampled_from(["<", "<=", ">", ">="]), e, st.sampled_from(["and", "or"]), e, e, e).map(
+            lambda t: f"({t[5]} if {t[0]} {t[1]} {t[2]} {t[3]} not {t[4]} < {t[0]} else {t[6]})"
+        ),
+    ),
+    max_leaves=14,
+)
+
+
+def law(text):
+    """The model of a law from its text."""
+    return load_unit(parse_unit_file(f'kind = "law"\nname = "mine"\n{text}', "mine.toml")).build()
+
+
+def started(text, **inputs):
+    """An instance of a law with these inputs."""
+    one = law(text).instantiate()
+    for name, value in inputs.items():
+        one.set(name, value)
+    one.initialise()
+    return one
+
+
+@settings(max_examples=150)
+@given(tree)
+def test_operations_are_those_of_python(text):
+    assume(len(text) <= 500)
+    table = '[tables.m]\naxes = [[-1, 0.5, 2]]\nvalues = [3, -1, 4]\nunits = ["1", "1"]\n'
+    one = started(f'inputs = {{ x = "1", y = "1", z = "1" }}\noutputs.v = {{ value = "{text}" }}\n{table}', **NAMES)
+    assert one.get("v") == pytest.approx(eval(text, {"__builtins__": {}}, NAMES | PYTHON), rel=1e-12, abs=1e-12)
+
+
+def stepped(block, inputs, h=1e-3, more=""):
+    """Values of a block at samples with these inputs."""
+    one = started(f'inputs = {{ e = "1" }}\nblocks.b = {block}\noutputs.v = {{ value = "b" }}\n{more}')
+    found = []
+    for e in inputs:
+        one.set("e", e)
+        found.append(float(one.outputs()[0]))
+        assert one.step(h) == OK
+    return np.array(found)
+
+
+def test_blocks_by_their_formulas():
+    h, T = 1e-3, 0.02
+    one = np.ones(60)
+    second = '[parameters]\nT = { value = 0.02, unit = "s" }\ns = { value = 1, unit = "s" }\n'
+    lag = stepped('{ block = "lag", input = "e", T = "T" }', one, more=second)
+    np.testing.assert_allclose(lag, 1.0 - (T / (T + h)) ** np.arange(60), rtol=1e-12)
+    integral = stepped('{ block = "integral", input = "e/s", high = 0.02 }', one, more=second)
+    np.testing.assert_allclose(integral, np.minimum(h * np.arange(60), 0.02), rtol=1e-12, atol=1e-15)
+    ramp = stepped('{ block = "rate_limit", input = "e", rise = "1/T", fall = "2/T" }', np.repeat([1.0, 0.0], 30),
+                   more=second)  # fmt: skip
+    up = np.minimum(np.arange(31) * h / T, 1.0)
+    np.testing.assert_allclose(ramp, np.r_[up[:30], np.maximum(up[30] - np.arange(30) * 2 * h / T, 0.0)], atol=1e-12)
+    delayed = stepped('{ block = "delay", input = "e", start = 7 }', np.arange(5.0))
+    np.testing.assert_array_equal(delayed, [7, 0, 1, 2, 3])
+    switch = stepped('{ block = "hysteresis", input = "e", low = 1, high = 2 }', [0, 1.5, 2.5, 1.5, 2, 0.5, 1.5])
+    np.testing.assert_array_equal(switch, [0, 0, 1, 1, 1, 0, 0])
+
+
+def test_control_at_a_limit_does_not_wind_up():
+    """Behind two seconds at the upper limit the value leaves it at once when the error changes its sign."""
+    more = '[parameters]\nK = { value = 4, unit = "1/s" }\n'
+    error = np.r_[np.ones(2000), -0.1 * np.ones(500)]
+    v = stepped('{ block = "pi", input = "e", K_p = 0.5, K_i = "K", low = 0, high = 1 }', error, more=more)
+    reached = round(0.5 / 4 / 1e-3)
+    np.testing.assert_allclose(v[:reached], 0.5 + 4e-3 * np.arange(reached), rtol=1e-9)
+    assert v[1999] == 1.0
+    np.testing.assert_allclose(v[2000:2100], 0.5 - 0.05 - 4e-4 * np.arange(100), atol=5e-3)
+
+
+def test_a_law_beside_its_expressions():
+    """All of the law of the tests, sampled: expressions evaluated as trees, states by hand."""
+    unit = load_unit(LAW)
+    writer, one = _Writer(unit), unit.build().instantiate()
+    tables = {name: partial(lookup, np.array(table), 0) for name, (table, _) in writer.tables.items()}
+    p = {name: one.get(name) for name in writer.parameters}
+    x = {name: float(e.evaluate(p, np)) for name, e in writer.start.items()}
+    one.initialise()
+
+    def value(name):
+        if name not in known:
+            known[name] = float(of(writer.definitions[name]))
+        return known[name]
+
+    def of(e):
+        for name in e.names:
+            value(name)
+        return e.evaluate(known, np)
+
+    random = np.random.default_rng(1)
+    for k in range(600):
+        u = {"slip": random.uniform(-0.05, 0.1), "tau": random.uniform(-200.0, 350.0), "n": random.uniform(0, 700)}
+        for name in u:
+            one.set(name, u[name])
+        if k % 10 == 0:
+            known = {**p, **u, **x, **tables, "t": k * 1e-3, "h": 0.01}
+            held = [value(name) for name in unit.outputs]
+            assert one.outputs().tolist() == held
+            x = {name: float(of(e)) for name, e in writer.next.items()}
+        assert one.step(1e-3) == OK
+        if (k + 1) % 10:
+            assert one.y.tolist() == held
+    assert one.x[: len(x)].tolist() == list(x.values())
+
+
+def test_samples_do_not_depend_on_the_step():
+    model = load_unit(LAW).build()
+    assert model.internal_step == 1e-3
+    runs = []
+    for h in (1e-3, 2e-3, 1e-2):
+        one = model.instantiate()
+        one.set("slip", 0.05)
+        one.set("tau", 100.0)
+        one.initialise()
+        found = []
+        for k in range(round(0.2 / h)):
+            if k % round(1e-2 / h) == 0:
+                found.append(one.outputs().copy())
+            assert one.step(h) == OK
+        runs.append(found)
+    np.testing.assert_array_equal(runs[0], runs[1])
+    np.testing.assert_array_equal(runs[0], runs[2])
+
+
+def test_a_step_is_total():
+    one = started('inputs = { a = "1" }\nstates.s = { next = "1/a" }\noutputs.v = { value = "s/a" }', a=1.0)
+    for bad in (math.nan, math.inf, 0.0):
+        before = one.x.copy()
+        one.set("a", bad)
+        assert one.step(1e-3) == FAILED
+        np.testing.assert_array_equal(one.x, before)
+    one.set("a", 2.0)
+    assert one.step(1e-3) == OK
+
+
+def test_what_follows_from_parameters_is_computed_once():
+    model = law('parameters = { a = 2 }\ninputs = { u = "1" }\noutputs.v = { value = "u*sqrt(a)*(3 + a) + (3 + a)" }')
+    counts = [int(model.data[d]) for d in (D.N_START, D.N_VALUES, D.N_CODE)]
+    assert counts == [2, 5, 5]
+    one = model.instantiate()
+    one.set("u", 2.0)
+    one.initialise()
+    one.tune("a", 9.0)
+    assert one.outputs()[0] == 2.0 * 3.0 * 12.0 + 12.0
+
+
+@pytest.mark.needs("cc")
+def test_a_unit_has_the_same_bits(tmp_path):
+    unit = load_unit(LAW)
+    path = export_native(unit, "rigid", tmp_path / "law.fmu")
+    one = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
+    assert one.description.modelExchange is None  # no other integrator can advance it
+    model = unit.build()
+    assert run(one.start(), model, 0, 100) == reference(model, 100, len(one.values() + one.values("local")))
+
+
+SYSTEM = """kind = "system"
+name = "lawful"
+connect = [
+  "cycle.cycle.v -> tcu.v",
+  "1.5*cycle.cycle.v - 0.25*tcu.slow -> driver.driver.v_des",
+  "tcu.slow -> driver.driver.v",
+]
+[components]
+cycle = { unit = "wltc" }
+driver = { unit = "driver" }
+[components.tcu]
+parameters = { T = "0.2 s" }
+[components.tcu.law]
+inputs = { v = "m/s" }
+blocks = { slow_ = { block = "lag", input = "v", T = "T" } }
+outputs.slow = { value = "slow_", unit = "m/s" }
+parameters.T = { value = "0.5 s", unit = "s" }
+[[scenario]]
+name = "s"
+duration = "20 s"
+"""
+
+
+def system(old="", new=""):
+    assert old in SYSTEM
+    return load_unit(parse_unit_file(SYSTEM.replace(old, new, 1), "mine.toml"))
+
+
+def test_a_law_and_an_expression_in_a_system():
+    run = simulate(system().build(), system().scenario[0])
+    v, slow = run["cycle.cycle.v"], np.zeros(len(run.time))
+    for k in range(len(v) - 1):
+        slow[k + 1] = slow[k] + (v[k] - slow[k]) * 1e-3 / 0.201
+    assert np.ptp(v) > 5.0
+    np.testing.assert_allclose(run["tcu.slow"], slow, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(run["signal_1.value"], 1.5 * v - 0.25 * slow, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("1.5*cycle.cycle.v", "1.5*cycle.cycle.s", r"connect\[1\] = .*terms of the same unit in .*not m and m\.s-1"),
+    ("1.5*cycle.cycle.v", "1.5*cycle.cycle.u", r"connect\[1\] = 'cycle.cycle.u': .*not one of its outputs"),
+    ("1.5*cycle.cycle.v", "cycle.cycle.v*1.5*cycle.cycle.v", r"connect\[1\] = .*terms of the same unit"),
+    ("1.5*cycle.cycle.v", "log2(cycle.cycle.v)", r"connect\[1\] = .*'log2\(cycle_cycle_v\)' is not allowed"),
+    ('driver = { unit = "driver" }', "driver = {}", r"components\.driver: 'unit', or a table 'law'"),
+    ('T = "T" }', 'T = "2*T + v" }', r"components\.tcu\.law\.blocks\.slow_ = .*: terms of the same unit in"),
+    ("driver = {", 'signal_1 = { unit = "wltc" }\ndriver = {', r"components\.signal_1: another name"),
+])  # fmt: skip
+def test_mistakes_in_systems(old, new, message):
+    with pytest.raises(InputError, match=message):
+        system(old, new).build()

@@ -29,7 +29,7 @@ import socket
 import time
 import unicodedata
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
@@ -287,6 +287,13 @@ def reach(signal: Signal) -> tuple[float, float]:
     return low, high
 
 
+def idle(signal: Signal) -> float:
+    """What a signal without a variable is sent as: its database's start value within its bits, or 0 on the bus."""
+    said, (low, high) = signal.raw_initial, _raw(signal)
+    raw = min(max(said, low), high) if isinstance(said, int | float) and math.isfinite(said) else 0.0
+    return raw * float(signal.conversion.scale) + float(signal.conversion.offset)
+
+
 def _raw(signal: Signal) -> tuple[float, float]:
     """Smallest and largest number that its bits hold."""
     if signal.is_float:
@@ -335,10 +342,13 @@ class Node:
         Of the database.
     variables : mapping of str to str
         Variable by signal.
+    shown : mapping of str to str, optional
+        The same for what is sent, if that is more. Signals of sent messages without a variable have the start value of
+        their database, or 0 on the bus.
     faults : sequence of Fault
         Of kind ``drop``, ``delay``, ``duplicate`` and ``corrupt``.
-    present : callable
-        Time in the scenario [s], for the faults.
+    acting : callable
+        Whether a fault acts now.
     rare : set of int
         Identifiers of received messages that have no cycle.
     wires : mapping of (int, str) to Wire
@@ -350,9 +360,10 @@ class Node:
     received: Sequence[Message]
     variables: Mapping[str, str]
     faults: Sequence[Fault] = ()
-    present: Callable[[], float] = lambda: 0.0
+    acting: Callable[[Fault], bool] = lambda _: True
     rare: frozenset[int] = frozenset()
     wires: Mapping[tuple[int, str], Wire] = field(default_factory=dict)
+    shown: Mapping[str, str] | None = None
     counts: Counter[str] = field(default_factory=Counter)
     trips: deque[float] = field(
         default_factory=lambda: deque(maxlen=KEPT)
@@ -364,13 +375,14 @@ class Node:
 
     def __post_init__(self) -> None:
         self._by_id = {m.frame_id: m for m in self.received}
+        self._shown = self.variables if self.shown is None else self.shown
         self._alive: dict[int, int] = {}
         self._next = {m.frame_id: 0 for m in self.sent}
         self._names = {m.frame_id: {s.name for s in m.signals} for m in (*self.sent, *self.received)}
-        self._reach = {(m.frame_id, s.name): reach(s) for m in self.sent for s in m.signals if s.name in self.variables}
+        self._reach = {(m.frame_id, s.name): reach(s) for m in self.sent for s in m.signals}
         self._taken = {m.frame_id: [(s, *self._takes(m, s)) for s in m.signals if s.name in self.variables]
                        for m in self.received}  # fmt: skip
-        self._pages = {m.frame_id: pages(m, {s.name for s in m.signals} & set(self.variables)) for m in self.sent}
+        self._pages = {m.frame_id: pages(m, {s.name for s in m.signals} & set(self._shown)) for m in self.sent}
         self._sent_at: dict[int, float] = {}
         self._echo = NEVER_SENT
         self._taken_at: dict[int, float] = {}
@@ -383,7 +395,6 @@ class Node:
             if fault.message is not None and fault.message not in known:
                 raise InputError(f"fault '{fault.name}'", "message", fault.message, f"one of {', '.join(known)}")
         self._delays = {f.name: f.number("s") for f in self.faults if f.kind == "delay"}
-        self._switched: dict[str, bool] = {}
 
     def _takes(self, message: Message, signal: Signal) -> tuple[Wire, float, float, float]:
         """Wire of a received signal, range of its variable, and half a step of its numbers, by which it may miss it."""
@@ -392,12 +403,8 @@ class Node:
         half = 0.5 * abs(wire.factor * float(signal.conversion.scale)) if not signal.is_float else 0.0
         return wire, max(low, wire.low), min(high, wire.high), half
 
-    def switch(self, fault: str, on: bool) -> None:
-        """Switch a fault on or off, whatever its time."""
-        self._switched[fault] = on
-
-    def send(self, values: Mapping[str, float]) -> None:
-        """Send all messages with these values by variable, each within its signal's range.
+    def send(self, values: Mapping[str, float], due: Container[int] | None = None) -> None:
+        """Send messages, all or those with these identifiers: values by variable, each within its signal's range.
 
         Raises
         ------
@@ -406,6 +413,8 @@ class Node:
         """
         now = time.monotonic()
         for message in self.sent:
+            if due is not None and message.frame_id not in due:
+                continue
             for setting, there in self._pages[message.frame_id]:
                 frame = self._frame(message, setting, there, values, now)
                 for at, disturbed in () if frame is None else self._disturbed(frame, message.name, now):
@@ -417,13 +426,13 @@ class Node:
     ) -> can.Message | None:
         """One page of a message; None if a value is not finite."""
         signals = [s for s in message.signals if s.name in there]
-        own = {s.name: self._on_wire(message, s.name, values) for s in signals if s.name in self.variables}
+        own = {s.name: self._on_wire(message, s.name, values) for s in signals if s.name in self._shown}
         lost = [name for name, value in own.items() if not math.isfinite(value)]
         if lost:
             self.not_finite.update(lost)
             self.counts["not sent"] += 1
             return None
-        data = {s.name: float(s.conversion.offset) for s in signals if s.name not in own}  # 0 on the bus
+        data = {s.name: idle(s) for s in signals if s.name not in own}
         data |= setting
         for name, value in own.items():
             low, high = self._reach[message.frame_id, name]
@@ -451,7 +460,7 @@ class Node:
 
     def _on_wire(self, message: Message, signal: str, values: Mapping[str, float]) -> float:
         wire = self.wires.get((message.frame_id, signal))
-        value = values[self.variables[signal]]
+        value = values[self._shown[signal]]
         return value if wire is None else (value - wire.offset) / wire.factor
 
     def flush(self) -> None:
@@ -586,10 +595,8 @@ class Node:
     def _disturbed(self, frame: can.Message, name: str, now: float) -> Iterable[tuple[float, can.Message]]:
         """What becomes of a message, and when."""
         copies = [(now, frame)]
-        t = self.present()
         for fault in self.faults:
-            on = self._switched.get(fault.name, fault.start <= t < fault.start + fault.duration)
-            if not on or fault.message not in (None, name) or self._random.random() >= fault.share:
+            if not self.acting(fault) or fault.message not in (None, name) or self._random.random() >= fault.share:
                 continue
             self.counts[f"fault {fault.name}"] += 1
             if fault.kind == "drop":

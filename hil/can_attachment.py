@@ -1,8 +1,9 @@
 """The rig's side of a CAN bus: outputs go out after the steps, inputs come in, each in a thread of its own.
 
 Of a given database what the unit has is used: signals are found by the names of variables (`rtcvt.files.names`), values
-are converted between the units of both, and the rig sends only messages of its own node. What is not as one would
-expect is told in notes.
+are converted between the units of both, and the rig sends only messages of its own node. Inputs and parameters in them
+are sent as they are. Each message keeps the cycle time of its database, or the one that is asked for, in whole steps.
+What is not as one would expect is told in notes.
 
 Inputs that the scenario drives stay its own; all others come from the bus. Until the first message, and when none was
 taken for the time-out, an input has its fall-back: the loop in C sees to that, whatever becomes of these threads. While
@@ -22,7 +23,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from fnmatch import fnmatchcase
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +32,9 @@ import cantools
 import numpy as np
 from cantools.database.can import Database, Message, Signal
 
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, near
 from rtcvt.files import names, read_text, require_regular
-from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, pages, quantum, reach, require_usable
+from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, idle, open_bus, pages, quantum, reach, require_usable
 from rtcvt.hil.dbc import (
     ENCODING,
     FALLEN,
@@ -42,7 +44,7 @@ from rtcvt.hil.dbc import (
     RIG,
     RUNNING,
     STATE,
-    cycle_time,
+    cycle_of,
     generate,
     is_fd,
     load,
@@ -56,14 +58,13 @@ from rtcvt.hil.rig import NEVER, Attachment, Running
 from rtcvt.model import Variable
 from rtcvt.quantity import conversion, known_unit
 from rtcvt.recording import replaced_on_success
-from rtcvt.scenario import Fault, Scenario
+from rtcvt.scenario import MESSAGE_FAULTS, Fault, Scenario
 
 TIMEOUT = 0.1  # [s]
 OWN = {signal: f"\0{signal}" for signal in (HEARTBEAT, STATE)}  # variables of the rig, with names that no unit has
 STATEMENTS = ("BO_", "CM_", "BA_", "VAL_", "SIG_", "EV_", "BS_", "BU_", "NS_", "SGTYPE_", "ENVVAR_")  # of a DBC file
 MOST_LEFT_OUT = 50  # statements
 SHOWN = 8  # names in a note
-MESSAGE_FAULTS = ("drop", "delay", "duplicate", "corrupt")
 
 
 def read_database(path: Path) -> Database:
@@ -117,6 +118,7 @@ def can_attachment(
     timeout: float = TIMEOUT,
     save: Path | None = None,
     nodes: Sequence[str] = (),
+    send: Mapping[str, float | None] | None = None,
 ) -> Callable[[Fmu, Scenario | None, float], Attachment]:
     """What makes the attachment for a run.
 
@@ -133,26 +135,50 @@ def can_attachment(
         Where to write the generated database, for the other side.
     nodes : sequence of str
         Of the database, whose messages the rig sends; by default ``RIG``, or the only one that sends outputs.
+    send : mapping of str to float or None, optional
+        What is sent, all by default: outputs, or messages of a given database, by name or pattern (``shaft.*``), and
+        their cycle time [s], None for that of the database.
     """
 
     def make(fmu: Fmu, scenario: Scenario | None, step: float) -> Attachment:
         inputs, outputs = _on_the_bus(fmu, scenario)
-        text = database_text(fmu, scenario, step)
+        cycles = _chosen(send or {}, [v.name for v in outputs]) if dbc is None else None
+        text = database_text(fmu, scenario, step, cycles)
         database = parse(text) if dbc is None else read_database(dbc)
+        outputs = tuple(v for v in outputs if cycles is None or v.name in cycles)
         if save is not None:
             with replaced_on_success(save) as temporary:
                 temporary.write_bytes(text.encode(ENCODING))
         called = signal_names(fmu.interface.variables)
-        plan = _plan(database, called, inputs, outputs, _tunable(fmu), step, nodes)
-        return _attachment(channel, plan, step, timeout)
+        constants = fmu.parameter_values({} if scenario is None else fmu.starts(scenario))
+        shown = {called[v.name]: v for v in fmu.interface.variables}
+        plan = _plan(database, called, inputs, outputs, _tunable(fmu), step, nodes, shown, send if dbc else None)
+        return _attachment(channel, plan, step, timeout, constants)
 
     return make
 
 
-def database_text(fmu: Fmu, scenario: Scenario | None, step: float) -> str:
-    """The database that is made for a run: inputs that the scenario does not drive, all outputs, tunable parameters."""
+def database_text(
+    fmu: Fmu, scenario: Scenario | None, step: float, cycles: Mapping[str, float | None] | None = None
+) -> str:
+    """The database that is made for a run: inputs that the scenario does not drive, outputs, or those with these cycle
+    times [s], tunable parameters."""
     called = signal_names(fmu.interface.variables)
-    return generate(fmu.description.modelName, *_on_the_bus(fmu, scenario), step, _tunable(fmu), called)
+    inputs, outputs = _on_the_bus(fmu, scenario)
+    leaving = [v for v in outputs if cycles is None or v.name in cycles]
+    paces = {name: pace for name, pace in (cycles or {}).items() if pace is not None}
+    return generate(fmu.description.modelName, inputs, leaving, step, _tunable(fmu), called, paces)
+
+
+def _chosen(send: Mapping[str, float | None], known: Sequence[str]) -> dict[str, float | None]:
+    """Names that patterns mean, with their cycle times; all of no pattern. Of two for one name the last one counts."""
+    found: dict[str, float | None] = {}
+    for pattern, cycle in send.items():
+        matching = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
+        if not matching:
+            raise InputError("--send", "", pattern, f"a name or pattern of what is sent{near(pattern, known)}")
+        found |= dict.fromkeys(matching, cycle)
+    return found if send else dict.fromkeys(known)
 
 
 def _tunable(fmu: Fmu) -> tuple[Variable, ...]:
@@ -175,6 +201,9 @@ class _Plan:
     given: list[Message]
     arriving: list[str]  # inputs
     tunable: list[str]  # parameters that the other side may change
+    watched: frozenset[str]  # tunable parameters that are sent
+    shown: Mapping[str, str]  # as `names`, of all that is sent
+    every: dict[int, int]  # steps between two sendings, by identifier
     quanta: dict[str, float]
     load: float  # of the bus, 1 is all of it
     wires: dict[tuple[int, str], Wire]
@@ -182,32 +211,88 @@ class _Plan:
 
 
 def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variable], outputs: Sequence[Variable],
-          parameters: Sequence[Variable], step: float, nodes: Sequence[str]) -> _Plan:  # fmt: skip
-    """Match the messages of a database with variables, check them, and note what the user should know."""
+          parameters: Sequence[Variable], step: float, nodes: Sequence[str],
+          shown: Mapping[str, Variable] | None = None,
+          send: Mapping[str, float | None] | None = None) -> _Plan:  # fmt: skip
+    """Match the messages of a database with variables, check them, and note what the user should know. `shown`: what
+    may be sent, by signal, if that is more."""
     variables = {called[v.name]: v for v in (*inputs, *outputs, *parameters)}
+    shown = {**(shown or {}), **variables}
     found = OWN | {signal: v.name for signal, v in variables.items()}
     received, sent, tuned = ([called[v.name] for v in group] for group in (inputs, outputs, parameters))
-    taken, rare, given, notes = _match(database, received, sent, tuned, nodes)
+    taken, rare, given, notes = _match(database, received, sent, tuned, nodes, shown)
+    given, asked = _sent(given, {signal: v.name for signal, v in shown.items()}, send)
     used = [*taken, *rare, *(m for m in given if m not in taken)]
     for key, value, allowed in _faults(used, given, found):
         raise InputError("--dbc", key, value, allowed)
-    wires, without = _wires(used, variables, {v.name for v in inputs})
+    wires, without = _wires(used, shown, {v.name for v in inputs})
     notes += [f"taken as they are, since one side has no unit: {_listed(without)}"] * bool(without)
     notes += _empty_ranges(used, found) + names.changed(called, "on the bus") + _unused(database, used)
     arriving = {found[s.name] for m in (*taken, *rare) for s in m.signals if s.name in found}
     arriving -= {v.name for v in outputs} | set(OWN.values())
     quanta = {q.name: q.step for m in used for q in quantum(m, found) if q.name not in OWN.values()}
     tunable = sorted(arriving & {v.name for v in parameters})
+    leaving = {s.name for m in given for s in m.signals}
+    watched = frozenset(v.name for v in parameters if called[v.name] in leaving)
     inward = sorted(arriving - set(tunable))
-    frames = [m for m in given for _ in pages(m, found)]
-    return _Plan(found, taken, rare, given, inward, tunable, quanta, load(taken, frames, step), wires, notes)
+    sending = OWN | {signal: v.name for signal, v in shown.items()}
+    every = {m.frame_id: max(1, ceil((asked[m.name] or cycle_of(m, step)) / step - 1e-9)) for m in given}
+    frames = [(m, every[m.frame_id] * step) for m in given for _ in pages(m, sending)]
+    frames += [(m, cycle_of(m, step)) for m in taken]
+    notes += _paces(given, every, asked, step) + _idle(given, sending)
+    return _Plan(
+        found, taken, rare, given, inward, tunable, watched, sending, every, quanta, load(frames), wires, notes
+    )
+
+
+def _sent(
+    given: Sequence[Message], shown: Mapping[str, str], send: Mapping[str, float | None] | None
+) -> tuple[list[Message], dict[str, float | None]]:
+    """Messages that are to be sent, and their cycle times by name: a message with a variable that is asked for, or that
+    is asked for by its own name."""
+    if not send:
+        return list(given), dict.fromkeys(m.name for m in given)
+    own = {m.name: [m.name, *(shown[s.name] for s in m.signals if s.name in shown)] for m in given}
+    chosen = _chosen(send, [name for names in own.values() for name in names])
+    asked: dict[str, float | None] = {}
+    for message, names_of in own.items():
+        paces = [chosen[name] for name in names_of if name in chosen]
+        if paces:
+            asked[message] = min((pace for pace in paces if pace is not None), default=None)
+    for m in given:
+        if not {s.name for s in m.signals}.isdisjoint(OWN):
+            asked.setdefault(m.name, None)  # the watchdog
+    return [m for m in given if m.name in asked], asked
+
+
+def _paces(
+    given: Sequence[Message], every: Mapping[int, int], asked: Mapping[str, float | None], step: float
+) -> list[str]:
+    """Notes on cycle times that are no multiples of the step."""
+    kept = {m.name: every[m.frame_id] * step for m in given}
+    wanted = {m.name: asked[m.name] or cycle_of(m, step) for m in given}
+    return [f"message {name} is sent every {kept[name] * 1e3:g} ms, in whole steps, not every {of * 1e3:g} ms"
+            for name, of in wanted.items() if abs(kept[name] - of) > 1e-6 * of]  # fmt: skip
+
+
+def _idle(given: Sequence[Message], shown: Mapping[str, str]) -> list[str]:
+    """A note on signals of sent messages that no variable has."""
+    kept = [f"{m.name}.{s.name} = {idle(s):g}" for m in given for s in m.signals
+            if s.name not in (*shown, "CRC", "Alive", "Echo") and not s.is_multiplexer]  # fmt: skip
+    return [f"sent as start values of the database or 0, since no variable is called so: {_listed(kept)}"] * bool(kept)
 
 
 def _match(
-    database: Database, inputs: Sequence[str], outputs: Sequence[str], parameters: Sequence[str], nodes: Sequence[str]
+    database: Database,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    parameters: Sequence[str],
+    nodes: Sequence[str],
+    shown: Iterable[str],
 ) -> tuple[list[Message], list[Message], list[Message], list[str]]:
     """Messages that the rig receives, that it receives for parameters alone, and that it sends, by the signals of
-    variables; and notes on those that have outputs and that another node sends."""
+    variables, those of its own nodes with any variable among them; and notes on those that have outputs and that
+    another node sends."""
 
     def having(signals: Iterable[str]) -> list[Message]:
         return [m for m in database.messages if not {s.name for s in m.signals}.isdisjoint(signals)]
@@ -229,6 +314,7 @@ def _match(
              for m in with_outputs if not is_own(m)]  # fmt: skip
     if not taken and not given:
         raise InputError("--dbc", "senders", None, f"a message for the rig; {'; '.join(notes) or 'it sends all'}")
+    given += [m for m in having(shown) if m.senders and m not in (*given, *taken) and is_own(m)]
     given += [m for m in having(OWN) if m not in (*given, *taken) and is_own(m)]
     return taken, rare, given, notes
 
@@ -339,9 +425,9 @@ def _listed(found: Sequence[str]) -> str:
 class _Side:
     """The rig's side of a bus during a run."""
 
-    def __init__(self, channel: str, plan: _Plan, running: Running, step: float, timeout: float):
+    def __init__(self, channel: str, plan: _Plan, running: Running, timeout: float, constants: Mapping[str, float]):
         self._channel, self._plan, self._running = channel, plan, running
-        self._step, self._timeout, self._every = step, timeout, cycle_time(step)
+        self._timeout, self._constants = timeout, constants
         self._places = {v.name: v.index for v in running.inputs}
         self._parameters = {v.name: k for k, v in enumerate(running.parameters)}
         self._finished = threading.Event()
@@ -350,8 +436,10 @@ class _Side:
         self._bus = open_bus(channel, any(map(is_fd, (*plan.given, *plan.taken, *plan.rare))))
         rare = frozenset(m.frame_id for m in plan.rare)
         taken = [*plan.taken, *plan.rare]
-        self.node = Node(self._bus, plan.given, taken, plan.names, faults, self._present, rare, plan.wires)
-        running.switches.update({f.name: partial(self.node.switch, f.name) for f in faults})
+        self._fault_places = {f.name: k for k, f in enumerate(running.faults)}
+        self.node = Node(
+            self._bus, plan.given, taken, plan.names, faults, self._acting, rare, plan.wires, shown=plan.shown
+        )
         running.troubles.append(self._troubles)
 
     @contextmanager
@@ -373,17 +461,19 @@ class _Side:
                     self.node.send(self._values())
             self._bus.shutdown()
 
-    def _present(self) -> float:
-        return float(self._running.loop.latest()[0]) * self._step
+    def _acting(self, fault: Fault) -> bool:
+        return self._running.loop.faults_on[self._fault_places[fault.name]]
 
     def _values(self, fallen: bool = False) -> dict[str, float]:
         running = self._running
-        row = running.loop.latest()[1 + len(running.inputs) :][: len(running.outputs)]
+        u, row, p = np.split(running.loop.latest()[1:], np.cumsum([len(running.inputs), len(running.outputs)]))
         if fallen:
             row = np.where(np.isnan(running.y_fallback), row, running.y_fallback)
         state = OVER if running.loop.state is not Ending.RUNNING else FALLEN if fallen else RUNNING
         watchdog = {OWN[HEARTBEAT]: float(running.loop.counters()["made"] % 2**16), OWN[STATE]: float(state)}
-        return watchdog | {v.name: float(row[v.index]) for v in running.outputs}
+        own = dict(self._constants) | {v.name: float(x) for v, x in zip(running.parameters, p, strict=True)}
+        own |= {v.name: float(u[v.index]) for v in running.inputs}
+        return own | watchdog | {v.name: float(row[v.index]) for v in running.outputs}
 
     def _receive(self) -> None:
         while not self._finished.is_set():
@@ -394,7 +484,7 @@ class _Side:
                     self.refused[name] += 1
 
     def _send(self) -> None:
-        running, sent, heard = self._running, -self._every, float("inf")
+        running, sent, heard, every = self._running, -1, float("inf"), self._plan.every
         handles = [h for h in (running.loop.wake_handle, running.host.handle) if h >= 0]
         while not self._finished.is_set():
             ready, _, _ = select.select(handles, [], [], 0.02)
@@ -406,9 +496,9 @@ class _Side:
             if running.loop.wake_handle in ready:
                 os.eventfd_read(running.loop.wake_handle)
                 k, heard = int(running.loop.latest()[0]), time.monotonic()
-                if k >= sent + self._every:
-                    sent = k
-                    self.node.send(self._values())
+                due = {i for i, n in every.items() if sent // n < k // n}
+                sent = k
+                self.node.send(self._values(), due)
             elif time.monotonic() - heard > self._timeout:
                 self.overdue += 1
                 self.node.send(self._values(fallen=True))
@@ -442,7 +532,7 @@ class _Side:
         return about | self.node.figures()
 
 
-def _attachment(channel: str, plan: _Plan, step: float, timeout: float) -> Attachment:
+def _attachment(channel: str, plan: _Plan, step: float, timeout: float, constants: Mapping[str, float]) -> Attachment:
     switched = tuple(
         Fault(name=f"{kind} messages", kind=kind, start=NEVER, duration=step,
               value=2.0 * timeout if kind == "delay" else None)
@@ -452,7 +542,7 @@ def _attachment(channel: str, plan: _Plan, step: float, timeout: float) -> Attac
 
     @contextmanager
     def prepare(running: Running) -> Iterator[None]:
-        side = _Side(channel, plan, running, step, timeout)
+        side = _Side(channel, plan, running, timeout, constants)
         sides.append(side)
         with side.served():
             yield
@@ -464,4 +554,7 @@ def _attachment(channel: str, plan: _Plan, step: float, timeout: float) -> Attac
         return about | (sides[0].figures() if sides else {})
 
     inputs = {name: Input(timeout=timeout) for name in plan.arriving}
-    return Attachment("can", inputs, True, prepare, figures, switched, frozenset(plan.tunable), tuple(plan.notes))
+    slow = [f"message {m.name} comes every {cycle_of(m, step) * 1e3:g} ms, its inputs fall back after "
+            f"{timeout * 1e3:g} ms (--can-timeout)" for m in plan.taken if cycle_of(m, step) >= timeout]  # fmt: skip
+    tuned = plan.watched.union(plan.tunable)
+    return Attachment("can", inputs, True, prepare, figures, switched, tuned, (*plan.notes, *slow))

@@ -23,7 +23,7 @@ characters stand in the attributes for them. The text is in code page 1252, as t
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import can.util
 import cantools
@@ -74,6 +74,7 @@ def generate(
     step: float,
     parameters: Sequence[Variable] = (),
     called: Mapping[str, str] | None = None,
+    cycles: Mapping[str, float] | None = None,
 ) -> str:
     """Text of the database.
 
@@ -89,12 +90,22 @@ def generate(
         Those that the other side may change.
     called : mapping of str to str, optional
         `signal_names` of the unit, if it has more variables than these.
+    cycles : mapping of str to float, optional
+        Cycle time by output [s]; by default `cycle_time`. Those of one cycle time share messages.
     """
     unit = names.mapped([name], "identifier")[name]
     called = called or signal_names((*inputs, *outputs, *parameters))
     short = names.mapped(called.values(), "dbc", RESERVED)
+    own = step * cycle_time(step)
+    paces = [(cycles or {}).get(v.name, own) for v in outputs]
+    leaving = [
+        (group, pace)
+        for pace in sorted(set(paces))
+        for group in _groups([v for v, of in zip(outputs, paces, strict=True) if of == pace])
+    ]
+    pace_of = {FROM_RIG + k: pace for k, (_, pace) in enumerate(leaving)}
     blocks = (
-        ("out", FROM_RIG, _groups(outputs), RIG, OTHER),
+        ("out", FROM_RIG, [group for group, _ in leaving], RIG, OTHER),
         ("in", TO_RIG, _groups(inputs), OTHER, RIG),
         ("parameter", PARAMETERS, [[v] for v in parameters], OTHER, RIG),
     )
@@ -115,7 +126,6 @@ def generate(
                 signal = called[v.name]
                 lines.append(f'CM_ SG_ {identifier} {short[signal]} "{_plain(v.name)}: {_plain(v.description)}";')
                 longs += [("SG_", f"{identifier} {short[signal]}", signal)] if short[signal] != signal else []
-    cycle = round(step * cycle_time(step) * 1e3)
     return "\n".join(
         [
             'VERSION ""',
@@ -128,7 +138,10 @@ def generate(
             *(f'BA_DEF_ {kind} "{attribute}" STRING ;' for kind, attribute in _LONG.items() if longs),
             'BA_DEF_DEF_ "GenMsgCycleTime" 0;',
             *(f'BA_DEF_DEF_ "{attribute}" "";' for attribute in _LONG.values() if longs),
-            *(f'BA_ "GenMsgCycleTime" BO_ {i} {cycle if i < PARAMETERS else 0};' for i in heads),
+            *(
+                f'BA_ "GenMsgCycleTime" BO_ {i} {int(1e3 * pace_of.get(i, own) + 1e-6) if i < PARAMETERS else 0};'
+                for i in heads
+            ),
             *(f'BA_ "{_LONG[kind]}" {kind} {of} "{text}";' for kind, of, text in longs),
             *types,
             "",
@@ -136,7 +149,13 @@ def generate(
     )
 
 
-def load(taken: Sequence[Message], given: Sequence[Message], step: float, bitrate: float = BITRATE) -> float:
+def cycle_of(message: Message, step: float) -> float:
+    """Cycle time of a message [s]: that of its database if it has one, else that of a rig of this step [s]."""
+    said = message.cycle_time
+    return 1e-3 * said if isinstance(said, int | float) and said > 0 else step * cycle_time(step)
+
+
+def load(frames: Iterable[tuple[Message, float]], bitrate: float = BITRATE) -> float:
     """Share of the bus's time that messages take, with as many stuffed bits as there may be.
 
     A frame of n bytes has g + 8 n + 13 + floor((g + 8 n - 1)/4) bits, g = 34, with 29 bits of identifier 54 (Davis et
@@ -146,19 +165,13 @@ def load(taken: Sequence[Message], given: Sequence[Message], step: float, bitrat
 
     Parameters
     ----------
-    taken, given : sequence of Message
-        Those that are received, each at its cycle time, or in each cycle of the rig if it has none; and those that the
-        rig sends in each of its cycles; once for each frame.
-    step : float
-        Of the rig [s].
+    frames : iterable of (Message, float)
+        Message of each frame, and its cycle time [s].
     bitrate : float
         Of the bus [bit/s].
     """
-    own = step * cycle_time(step)
-    cycles = [(m, own) for m in given]
-    cycles += [(m, 1e-3 * t if isinstance(t := m.cycle_time, int | float) and t > 0 else own) for m in taken]
     bits = 0.0
-    for message, cycle in cycles:
+    for message, cycle in frames:
         size, long = size_of(message), message.is_extended_frame
         if is_fd(message):
             stuffed, checks = (41 if long else 22) + 8 * size, 4 + (17 if size <= 16 else 21)

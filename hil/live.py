@@ -26,9 +26,9 @@ import numpy as np
 from rtcvt.errors import InputError
 from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import Command, Ending, bin_edges
-from rtcvt.hil.rig import LOOP_FAULTS, NEVER, Attachment, Running
+from rtcvt.hil.rig import NEVER, Attachment, Running
 from rtcvt.model import Variable
-from rtcvt.scenario import Fault, Scenario
+from rtcvt.scenario import MESSAGE_FAULTS, Fault, Scenario
 
 PAGE = Path(__file__).with_name("live.html")
 RATE = 25.0  # [1/s]
@@ -113,9 +113,8 @@ class _Page:
         self._streams: list[socket.socket] = []  # the oldest first
         self._lock = threading.Lock()
         self._inputs = {v.name: v for v in running.inputs}
-        self._places = {f.name: k for k, f in enumerate(f for f in running.faults if f.kind in LOOP_FAULTS)}
+        self._places = {f.name: k for k, f in enumerate(running.faults)}
         self._tunable = {v.name: k for k, v in enumerate(running.parameters)}
-        self._by_hand: dict[str, bool] = {}  # faults of messages
 
     @contextmanager
     def stream(self, connection: socket.socket) -> Iterator[None]:
@@ -155,13 +154,8 @@ class _Page:
 
     def _switch(self, name: str, on: bool) -> bool:
         running = self.running
-        if name in self._places:
-            if not running.loop.command(Command.FAULT_ON if on else Command.FAULT_OFF, self._places[name]):
-                return False
-        elif name in running.switches:
-            running.switches[name](on)
-            self._by_hand[name] = on
-        else:
+        command = Command.FAULT_ON if on else Command.FAULT_OFF
+        if name not in self._places or not running.loop.command(command, self._places[name]):
             return False
         t = float(running.loop.latest()[0]) * running.step
         lasting = [f for f in running.switched if f["name"] == name and f["to_s"] is None]
@@ -177,8 +171,6 @@ class _Page:
         row = running.loop.latest()
         t, counters = float(row[0]) * running.step, running.loop.counters()
         acting = [name for name, on in zip(self._places, running.loop.faults_on, strict=True) if on]
-        acting += [f.name for f in running.faults if f.name in running.switches
-                   and self._by_hand.get(f.name, f.start <= t < f.start + f.duration)]  # fmt: skip
         return {
             "t": t,
             "values": [float(v) if np.isfinite(v) else None for v in row[1:]],  # parameters last
@@ -317,8 +309,8 @@ def _about(running: Running, name: str) -> dict[str, Any]:
             }
             for v in running.parameters
         ],
-        "faults": [{"name": f.name, "text": f.name} for f in running.faults if f.kind in LOOP_FAULTS],
-        "messages": [{"name": name, "text": name} for name in running.switches],
+        "faults": [{"name": f.name, "text": f.name} for f in running.faults if f.kind not in MESSAGE_FAULTS],
+        "messages": [{"name": f.name, "text": f.name} for f in running.faults if f.kind in MESSAGE_FAULTS],
     }
 
 

@@ -64,6 +64,7 @@ class FaultKind(IntEnum):
     NAN = 2
     OVERLOAD = 3
     UNIT_ERROR = 4
+    MESSAGES = 5  # of the bus: their node disturbs them, see `Loop.faults_on`
 
 
 class Command(IntEnum):
@@ -134,8 +135,8 @@ class _Told(Structure):
                                        "fallbacks", "warnings", "entered", "status", "failed_call",
                                        "failed_output", "signal_number", "crash")),
         ("terminated_at", c_double),
-        *((name, c_int64) for name in ("first_began", "last_ended", "max_step_time", "max_lateness", "max_gap",
-                                       "scheduler_error", "affinity_error")),
+        *((name, c_int64) for name in ("first_began", "last_ended", "max_step_time", "max_lateness", "latest_step",
+                                       "by_steps", "max_gap", "max_oversleep", "scheduler_error", "affinity_error")),
     ]  # fmt: skip
 
 
@@ -448,6 +449,16 @@ class Loop:
     def gap(self) -> float:
         """Longest time between two readings of the clock while the loop watched it [s]."""
         return 1e-9 * self._told.max_gap
+
+    @property
+    def oversleep(self) -> float:
+        """Longest time by which the loop woke later than it asked for [s]."""
+        return 1e-9 * self._told.max_oversleep
+
+    @property
+    def latest_start(self) -> tuple[float, float]:
+        """When the step of the largest lateness was due [s], and what of that steps before it caused [s]."""
+        return self.settings.step * self._told.latest_step, 1e-9 * self._told.by_steps
 
     @property
     def wall(self) -> float:

@@ -1,9 +1,10 @@
 """A CAN bus between processes of one machine: each message is a UDP datagram to a multicast group.
 
-A socket is bound to the group's own address and joined on the loopback interface, so that neither other groups nor
-other machines reach it; only a bus with a named interface leaves the machine, by one hop. Datagrams are those of
-python-can's ``udp_multicast``, whose tools can take part. What is not one of them is counted and left alone: anybody on
-the interface may send to a group.
+A socket is bound to the group's own address and joined on the loopback interface, so that other groups do not reach it;
+only a bus with a named interface leaves the machine, by one hop. Datagrams are those of python-can's ``udp_multicast``,
+whose programs take part: they send through the machine's first interface, so the group is joined there too, and what
+has not the address of this machine is left alone. What is no message is counted and left alone: anybody on the
+interface may send to a group.
 """
 
 import ipaddress
@@ -11,6 +12,8 @@ import random
 import socket
 import struct
 import sys
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import can
@@ -46,7 +49,7 @@ class MulticastBus(can.BusABC):
         is_msgpack_installed()
         super().__init__(channel)
         self.unreadable = 0  # datagrams that were no messages
-        self._group = group
+        self._group, self._wide = group, bool(interface)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._join(group, _place(interface, channel), hops=1 if interface else 0)
@@ -65,12 +68,17 @@ class MulticastBus(can.BusABC):
         s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, bytes(4) + place)
         s.bind((group, PORT))
         s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + place)
+        if not self._wide:
+            with suppress(OSError):  # a machine without another interface, or that is joined there
+                s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + bytes(4))
 
     def _recv_internal(self, timeout: float | None) -> tuple[can.Message | None, bool]:
         self._socket.settimeout(timeout if timeout is None else max(timeout, 1e-6))
         try:
-            data = self._socket.recv(LARGEST + 1)
+            data, (sender, *_) = self._socket.recvfrom(LARGEST + 1)
         except TimeoutError:
+            return None, False
+        if not self._wide and not _is_own(sender):
             return None, False
         try:
             return unpack_message(data[:LARGEST], check=True), False
@@ -91,6 +99,17 @@ class MulticastBus(can.BusABC):
         """Leave the group."""
         super().shutdown()
         self._socket.close()
+
+
+@lru_cache(maxsize=64)
+def _is_own(address: str) -> bool:
+    """Whether an address is one of this machine."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as alone:
+        try:
+            alone.bind((address, 0))
+        except OSError:
+            return False
+    return True
 
 
 def free_group() -> str:

@@ -38,7 +38,8 @@ from rtcvt.hil.recorder import FLAGS, Channel, Recorder, open_recorder
 from rtcvt.hil.runner import fmu_notes, steps_of
 from rtcvt.model import Variable
 from rtcvt.quantity import difference, is_torque
-from rtcvt.scenario import Fault, Scenario
+from rtcvt.scenario import MESSAGE_FAULTS, Fault, Scenario
+from rtcvt.simulate import is_limit
 
 Array = NDArray[np.float64]
 
@@ -53,13 +54,13 @@ OWN_COLUMNS = (
     ("flags", "1", FLAGS),
 )
 CHUNK = 8192  # steps of a scenario that are sampled at once
-LOOP_FAULTS = {
+FAULTS = {
     "stuck": FaultKind.STUCK,
     "noise": FaultKind.NOISE,
     "nan": FaultKind.NAN,
     "overload": FaultKind.OVERLOAD,
     "unit_error": FaultKind.UNIT_ERROR,
-}
+} | dict.fromkeys(MESSAGE_FAULTS, FaultKind.MESSAGES)
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,6 @@ class Running:
     step: float
     y_fallback: Array  # NaN: hold
     stop: Callable[[str], None]  # with the reason
-    switches: dict[str, Callable[[bool], None]]  # by fault: for those that an attachment injects, put there by it
     troubles: list[Callable[[], Mapping[str, int]]]  # counts that the live page shows, put there by attachments
     switched: list[dict[str, Any]] = field(default_factory=list)  # faults by hand: name, from_s, to_s or None
 
@@ -140,14 +140,16 @@ class Report:
     log: tuple[str, ...]
     figures: dict[str, Any]
     """Ready for JSON. ``fmu``, ``guid``, ``scenario``, ``kind``, ``completed``, ``message``, ``step_s``, ``steps``
-    (made by the unit), ``duration_s`` (simulated), ``terminated_s`` (when the unit ended the simulation,
-    else null), ``wall_s``, ``warnings``, ``misses``, ``late`` (of these, that
-    the steps themselves did not cause, see ``native/loop.c``), ``longest_gap_us`` (between two readings of the
-    clock while the loop watched it), ``stolen_ms`` (of its processor's time by the hypervisor, in ticks of 10 ms;
-    null where the system does not say), ``policy``, ``skipped`` (deadlines), ``lost`` (records), ``starved`` (steps
-    without new inputs), ``fallbacks`` (steps in which an input had its fall-back), ``step_time_us`` and
-    ``lateness_us``: ``median``, ``p99``, ``p99_9`` (to 1/16 octave), ``max``; ``histograms``: ``from_us``,
-    ``step_time``, ``lateness``; ``environment``; ``faults``: one per fault, see `_Statistics.faults`;
+    (made by the unit), ``duration_s`` (simulated), ``terminated_s`` (when the unit ended the simulation, else
+    null), ``wall_s``, ``warnings``, ``misses``, ``late`` (of these, that the steps themselves did not cause, see
+    ``native/loop.c``), ``longest_gap_us`` (between two readings of the clock while the loop watched it),
+    ``woke_late_us`` (longest time by which it woke later than it asked for), ``latest`` (the largest lateness:
+    ``at_s`` and ``by_steps_us``, what of it steps before caused), ``stolen_ms`` (of its processor's time by the
+    hypervisor, in ticks of 10 ms; null where the system does not say), ``policy``, ``skipped`` (deadlines),
+    ``lost`` (records), ``starved`` (steps without new inputs), ``fallbacks`` (steps in which an input had its
+    fall-back), ``step_time_us`` and ``lateness_us``: ``median``, ``p99``, ``p99_9`` (to 1/16 octave), ``max``;
+    ``histograms``: ``from_us``, ``step_time``, ``lateness``; ``environment``; ``faults``: one per fault, see
+    `_Statistics.faults`; ``limits``: outputs that say which limit was active, and in which share of the steps;
     ``switched``: faults by hand, see `Running.switched`; ``notes``: what is not as one would expect; ``signals``:
     by name ``unit``, ``final``, ``min``, ``max``, ``rms``; one entry for each attachment."""
 
@@ -227,7 +229,6 @@ def run_rig(
                     h,
                     loop.y_fallback,
                     stop,
-                    {},
                     [],
                 )
                 del granted["scheduler"]  # of this thread; that of the loop's is what counts
@@ -270,6 +271,7 @@ def run_rig(
         "environment": about,
         "faults": statistics.faults(),
         "switched": running.switched,
+        "limits": statistics.limits(),
         "notes": [
             *job.notes,
             *(note for a in job.attachments for note in a.notes),
@@ -333,6 +335,8 @@ def _figures(loop: Loop) -> dict[str, Any]:
         "policy": loop.settings.policy.name.lower().replace("_", "-"),
         "wall_s": loop.wall,
         "longest_gap_us": loop.gap * 1e6,
+        "woke_late_us": loop.oversleep * 1e6,
+        "latest": dict(zip(("at_s", "by_steps_us"), (loop.latest_start[0], loop.latest_start[1] * 1e6), strict=True)),
         "step_time_us": _quantiles(loop.histograms[0], loop.largest[0]),
         "lateness_us": _quantiles(loop.histograms[1], loop.largest[1]),
         "histograms": _histograms(loop),
@@ -352,7 +356,7 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
     y_fallback = np.array(
         [rig.fallback.get(v.name, 0.0 if is_torque(v.unit) else np.nan) for v in outputs], dtype=float
     )
-    faults = [_fault(f, fmu, h, len(inputs)) for f in rig.faults if f.kind in LOOP_FAULTS]
+    faults = [_fault(f, fmu, h, len(inputs)) for f in rig.faults]
     settings = Settings(
         fmi=fmu.fmi,
         step=h,
@@ -385,7 +389,7 @@ def _fault(f: Fault, fmu: Fmu, h: float, n_u: int) -> tuple[FaultKind, int, int,
         if value > LONGEST_OVERLOAD * 1e9:
             raise InputError(f"fault '{f.name}'", "value", f.value, f"at most {LONGEST_OVERLOAD:g} s")
     first = round(f.start / h)
-    return LOOP_FAULTS[f.kind], index, first, first + max(round(f.duration / h), 1), value
+    return FAULTS[f.kind], index, first, first + max(round(f.duration / h), 1), value
 
 
 def _chunks(fmu: Fmu, scenario: Scenario, h: float, n: int) -> Iterator[Array]:
@@ -574,7 +578,7 @@ class _Statistics:
         self._count = 0
         n = len(variables)
         self._final, self._min, self._max = np.full(n, np.nan), np.full(n, np.inf), np.full(n, -np.inf)
-        self._squares = np.zeros(n)
+        self._squares, self._active, self._made = np.zeros(n), np.zeros(n, dtype=np.int64), 0
         self._windows = [dict.fromkeys(("steps", "misses", "fallbacks", "no_result"), 0) for _ in faults]
         self._recovered: list[float | None] = [None] * len(faults)
 
@@ -585,9 +589,12 @@ class _Statistics:
             self._min = np.minimum(self._min, values.min(axis=0))
             self._max = np.maximum(self._max, values.max(axis=0))
             self._squares += np.sum(values**2, axis=0)
-            flags = rows[:, 4].astype(np.int64)
         self._final = values[-1]
         self._count += len(rows)
+        rows = rows[~np.isnan(rows[:, 2])]  # the last says how the run ended, and is no step
+        flags = np.nan_to_num(rows[:, 4]).clip(0, 31).astype(np.int64)  # a unit may write anywhere
+        self._made += len(rows)
+        self._active += np.count_nonzero(rows[:, HEAD:] > 0.0, axis=0)
         for place, (_, first, last) in enumerate(self._faults):
             inside = (rows[:, 0] >= first) & (rows[:, 0] < last)
             window = self._windows[place]
@@ -608,6 +615,11 @@ class _Statistics:
             {**fault.model_dump(exclude_none=True), **window, "recovered_after_s": recovered}
             for (fault, *_), window, recovered in zip(self._faults, self._windows, self._recovered, strict=True)
         ]
+
+    def limits(self) -> dict[str, float]:
+        """Outputs that say which limit is active, and in which share of the steps."""
+        shares = zip(self._variables, (self._active / max(self._made, 1)).tolist(), strict=True)
+        return {v.name: share for v, share in shares if share > 0.0 and is_limit(v)}
 
     def signals(self) -> dict[str, Any]:
         """By name: unit, and the final, smallest, largest and root mean square value, null if not finite."""

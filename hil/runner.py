@@ -20,7 +20,7 @@ from rtcvt.hil.pacing import Timing, environment, interruptible, pace, real_time
 from rtcvt.model import Variable
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import Scenario, tuned_signals
-from rtcvt.simulate import number_of_steps, uneven
+from rtcvt.simulate import limits, number_of_steps, uneven
 
 Array = NDArray[np.float64]
 
@@ -87,7 +87,8 @@ class Result:
         ``misses`` (steps that ended after the next deadline;
         null if unpaced), ``step_time_us`` and ``lateness_us`` (start of a step after its deadline; null if unpaced):
         ``median``, ``p99``, ``p99_9``, ``max``; ``environment``: ``scheduler``, ``memory``, ``garbage_collector``,
-        ``system``, ``cpus``, ``governor``, ``python``; ``signals``: by name ``unit``, ``final``, ``min``, ``max``,
+        ``system``, ``cpus``, ``governor``, ``python``; ``limits``: share of the steps by output that says that a limit
+        is active; ``signals``: by name ``unit``, ``final``, ``min``, ``max``,
         ``rms``.
         """
         timing = self.timing
@@ -110,6 +111,7 @@ class Result:
             "step_time_us": _quantiles(timing.step_time),
             "lateness_us": None if timing.lateness is None else _quantiles(timing.lateness),
             "environment": self.environment,
+            "limits": limits(self.outputs, self.y[1:]),
             "signals": {name: _summary(signal) for name, signal in self._signals().items()},
         }
 

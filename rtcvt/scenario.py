@@ -174,6 +174,9 @@ def load_scenario(path: str | Path) -> Scenario:
         raise located(error, text, path.name) from None
 
 
+MESSAGE_FAULTS = ("drop", "delay", "duplicate", "corrupt")
+
+
 class Fault(Record):
     """What goes wrong from `start` on for `duration` [s].
 

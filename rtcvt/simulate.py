@@ -7,7 +7,7 @@ import json
 import math
 import time as clock
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,13 @@ Array = NDArray[np.float64]
 BLOCKS = 5_000  # in which the steps of a long run are made, each in one call
 LIMITS = (
     "status.end_stop", "status.force_limited", "status.extrapolating", "status.step_too_coarse", "control.saturated",
-    "control.limited.",
+    "control.limited.", "status.macro_slip",
 )  # fmt: skip
+
+
+def is_limit(v: Variable) -> bool:
+    """Whether a variable says that a limit is active: an output that is called as one of `LIMITS`."""
+    return v.boolean and v.causality == "output" and any(limit in v.name for limit in LIMITS)
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,6 @@ class Result:
         about["parameters"] = json.dumps(starts)
         return Recording(self.time, signals, about, self.model.source)
 
-    def _limits(self) -> Iterator[tuple[str, float]]:
-        """Outputs that say which limit is active, named as one of `LIMITS`, and in which share of the steps."""
-        for v in self.model.select("output"):
-            if v.boolean and any(limit in v.name for limit in LIMITS):
-                yield v.name, float(np.mean(self.y[1:, v.index] > 0.0))
-
     def figures(self) -> dict[str, Any]:
         """What the run amounts to, ready for JSON: see the command's help for the keys."""
         return {
@@ -81,13 +80,19 @@ class Result:
             "steps": len(self.time) - 1,
             "duration_s": float(self.time[-1]),
             "saturated_share": float(np.mean(self.status[1:] == SATURATED)),
-            "limits": {n: share for n, share in self._limits() if share > 0.0},
+            "limits": limits(self.model.select("output"), self.y[1:]),
             "step_cost_us": {
                 "median": float(np.median(self.step_cost) * 1e6),
                 "p99": float(np.quantile(self.step_cost, 0.99) * 1e6),
             },
             "signals": signal_figures(self.recording(), without=("status",)),
         }
+
+
+def limits(variables: Iterable[Variable], y: Array) -> dict[str, float]:
+    """Outputs that say that a limit is active (`is_limit`), and in which share of the rows, shape (n, n_y)."""
+    shares = {v.name: float(np.mean(y[:, v.index] > 0.0)) for v in variables if is_limit(v) and len(y)}
+    return {name: share for name, share in shares.items() if share > 0.0}
 
 
 def signal_figures(recording: Recording, without: Collection[str] = ()) -> dict[str, Any]:

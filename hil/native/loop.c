@@ -19,7 +19,9 @@
 
    A miss is `late` if the steps themselves were fast enough: had each begun at its deadline, or when the one before
    ended, and taken as long as it did, this one would have been in time. Then the machine kept the thread waiting. The
-   longest gap between two readings of the clock while the thread watches it shows the same where no step is made.
+   longest gap between two readings of the clock while the thread watches it shows the same where no step is made, the
+   longest time by which it woke later than it asked for where it slept. Of the largest lateness `by_steps` is what the
+   steps before had caused if each had begun in time.
 
    The memory may be shared with another process that keeps watch. A crash or exit of the unit then takes the outputs to
    their fall-back and ends the loop from the handler of the signal, before the process is gone; of a process that was
@@ -51,7 +53,7 @@ enum { CATCH_UP, SKIP, STOP };
 enum { REAL, INTEGER, BOOLEAN };                            /* of FMI 2.0; those of FMI 3.0 follow */
 enum { FLOAT64 = BOOLEAN + 1, FLOAT32, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, BOOL, CLOCK };
 enum { SUPPLIED, BUS, LIVE };
-enum { STUCK, NOISE, NOT_A_NUMBER, OVERLOAD, UNIT_ERROR };
+enum { STUCK, NOISE, NOT_A_NUMBER, OVERLOAD, UNIT_ERROR, MESSAGES_OF_BUS }; /* the last: only flagged here */
 enum { RUNNING, DONE, STOPPED, FAILED, OVERRUN, CRASHED, TERMINATED };
 enum { FLAG_MISS = 1, FLAG_FALLBACK = 2, FLAG_FAULT = 4, FLAG_UNIT = 8, FLAG_STARVED = 16 };
 enum { OK, WARNING, DISCARD };                             /* of fmi2Status and fmi3Status */
@@ -117,7 +119,7 @@ typedef struct {
     _Atomic int64_t entered; /* when the unit was called that has not returned [ns], or 0 */
     int64_t status, failed_call, failed_output, signal_number, crash;
     double terminated_at;   /* when the unit ended the simulation [s], or NaN */
-    int64_t first_began, last_ended, max_step_time, max_lateness, max_gap;
+    int64_t first_began, last_ended, max_step_time, max_lateness, latest_step, by_steps, max_gap, max_oversleep;
     int64_t scheduler_error, affinity_error;
 } Told;
 
@@ -304,6 +306,8 @@ static int disturb(Loop *s, int64_t k, double *values, int64_t offset, int64_t n
     for (int64_t i = 0; i < s->n_faults; i++) {
         Fault *f = &s->faults[i];
         int64_t at = f->index - offset;
+        if (f->kind == MESSAGES_OF_BUS && active(f, k, 0.0))
+            any = FLAG_FAULT;
         if (f->kind > NOT_A_NUMBER || at < 0 || at >= n || !active(f, k, values[at]))
             continue;
         any = FLAG_FAULT;
@@ -613,8 +617,11 @@ static void *run(void *argument)
         int64_t due = t_0 + llround((double)due_number * s->period);
         int64_t end = ended_by(s);
         while (end == RUNNING && now() < due - s->spin) {
-            sleep_until(due - s->spin < now() + NAP ? due - s->spin : now() + NAP);
+            int64_t until = due - s->spin < now() + NAP ? due - s->spin : now() + NAP;
+            sleep_until(until);
             slept = now();
+            if (slept - until > s->told->max_oversleep)
+                s->told->max_oversleep = slept - until;
             end = ended_by(s);
         }
         for (int64_t read = now(), before; end == RUNNING && read < due;) {
@@ -637,15 +644,19 @@ static void *run(void *argument)
         int64_t ended = now();
         int64_t next_due = t_0 + llround((double)(due_number + 1) * s->period);
         int missed = ended > next_due;
-        busy_until = (busy_until > due ? busy_until : due) + ended - began;
+        int64_t by_steps = busy_until > due ? busy_until - due : 0;
+        busy_until = due + by_steps + ended - began;
         if (well) {
             if (k == 0)
                 s->told->first_began = began;
             s->told->last_ended = ended;
             if (ended - began > s->told->max_step_time)
                 s->told->max_step_time = ended - began;
-            if (began - due > s->told->max_lateness)
+            if (began - due > s->told->max_lateness) {
                 s->told->max_lateness = began - due;
+                s->told->latest_step = k;
+                s->told->by_steps = by_steps;
+            }
             count(s->step_times, ended - began);
             count(s->latenesses, began - due);
             record(s, k, (double)k * s->step, y_before, 1e-9 * (double)(ended - began), 1e-9 * (double)(began - due), flags | missed);

@@ -265,6 +265,15 @@ def say(text: str) -> None:
     out.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
+def say_limits(limits: Mapping[str, float], saturated: float = 0.0) -> None:
+    """Say in which share of a run's steps a limit was active, and by which outputs; nothing of none."""
+    which = ", ".join(f"{name} {share:.1%}" for name, share in limits.items())
+    if saturated > 0.0:
+        say(f"a limit was active in {saturated:.1%} of the steps{which and f': {which}'}")
+    elif which:
+        say(f"limits were active, by share of the steps: {which}")
+
+
 def print_whole(table: Table) -> None:
     """Print a table without cutting anything off: lines wrap where the terminal is too narrow."""
     measured = Measurement.get(out, out.options.update(width=1000), table)

@@ -11,12 +11,16 @@ import typer
 from rich.table import Table
 
 from rtcvt.cli import completion
-from rtcvt.cli.console import Json, assignments, command, fail, out, say, seconds, write_figures
+from rtcvt.cli.console import Json, assignments, command, fail, out, say, say_limits, seconds, write_figures
 from rtcvt.errors import InputError
 from rtcvt.files import opened_archive
 
 if TYPE_CHECKING:
     from rtcvt.scenario import Fault, Scenario
+
+
+LATE_US = 200.0  # [us] of lateness that is explained
+MOST_CYCLE = 65.0  # [s] that a database says
 
 
 class Pacing(StrEnum):
@@ -97,6 +101,15 @@ def run(
             "the only one that sends outputs.",
         ),
     ] = None,
+    send: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--send",
+            metavar="NAME[=TIME]",
+            help="What goes onto the bus, all by default: outputs, or messages of a given database, by name or "
+            'pattern, and how often: --send "shaft.*=1 ms" --send "*.w=20 ms". Repeatable; the last that fits counts.',
+        ),
+    ] = None,
     live: Annotated[
         int | None, typer.Option(metavar="PORT", help="Serve a page of the run on this machine; 0 for any free port.")
     ] = None,
@@ -139,15 +152,17 @@ def run(
     notes (what is not as one would expect), warnings (of the FMU),
     misses (steps that ended after the next deadline), step_time_us and lateness_us (start after
     the deadline): median, p99, p99_9, max; environment: scheduler, memory, garbage_collector, system, cpus, governor,
-    python; signals: by name unit, final, min, max, rms. What does not apply is null. With the native loop also late
-    (misses that the machine caused, not long steps), longest_gap_us (between two readings of the clock while the loop
-    watched it), stolen_ms (by the hypervisor), policy, skipped (deadlines), lost (records), starved (steps without new
-    inputs), fallbacks (steps with an input at its fall-back), histograms, faults, switched
-    (faults, on the live page: name, from_s, to_s), and environment: cpu, pacing; on a
-    bus can: channel, timeout_s, from_bus, quanta (of each variable), tunable, load (of the bus at 500 kbit/s, 1 is
-    all of it), overloaded (above 70 %), refused (values of parameters), overdue (times that outputs fell back on the
-    bus, since a step took too long), scheduler (of its threads), counts (of messages), clamped, not_finite and held
-    (values by signal), round_trip_ms, gap_ms (between messages that were taken): median, max.
+    python; limits: share of the steps by output that says that a limit is active; signals: by name unit, final, min,
+    max, rms. What does not apply is null. With the native loop also late
+    (misses that the machine caused, not long steps), longest_gap_us (between two readings of the clock while the
+    loop watched it), woke_late_us (longest time by which it woke later than it asked for), latest (the largest
+    lateness: at_s and by_steps_us, what of it long steps caused), stolen_ms (by the hypervisor), policy, skipped
+    (deadlines), lost (records), starved (steps without new inputs), fallbacks (steps with an input at its
+    fall-back), histograms, faults, switched (faults, on the live page: name, from_s, to_s), and environment: cpu,
+    pacing; on a bus can: channel, timeout_s, from_bus, quanta (of each variable), tunable, load (of the bus at 500
+    kbit/s, 1 is all of it), overloaded (above 70 %), refused (values of parameters), overdue (times that outputs
+    fell back on the bus, since a step took too long), scheduler (of its threads), counts (of messages), clamped,
+    not_finite and held (values by signal), round_trip_ms, gap_ms (between messages that were taken): median, max.
     """
     from rtcvt.hil.native.build import available
     from rtcvt.hil.recorder import ENDINGS
@@ -168,8 +183,8 @@ def run(
         chosen = chosen.model_copy(update={"inputs": chosen.inputs | tables})
     native = not fast and (available() if pacing is None else pacing is Pacing.native)
     _require_native(native, overrun, cpu, fallbacks, can, live, faults, on_recording_error)
-    if can is None and (dbc or save_dbc or nodes):
-        raise InputError("--dbc", "", str(dbc or save_dbc or nodes), "only with --can")
+    if can is None and (dbc or save_dbc or nodes or send):
+        raise InputError("--dbc", "", str(dbc or save_dbc or nodes or send), "only with --can")
     if native:
         from rtcvt.hil.loop import Policy
         from rtcvt.hil.rig import Rig, run_rig
@@ -189,7 +204,9 @@ def run(
         if can is not None:
             from rtcvt.hil.can_attachment import can_attachment
 
-            attach.append(can_attachment(can, dbc, seconds("--can-timeout", can_timeout), save_dbc, nodes or ()))
+            attach.append(
+                can_attachment(can, dbc, seconds("--can-timeout", can_timeout), save_dbc, nodes or (), _paces(send))
+            )
         if live is not None:
             from rtcvt.hil.live import live_page
 
@@ -208,6 +225,7 @@ def run(
     for note in found["notes"]:
         say(f"note: {note}")
     _say_timing(found)
+    say_limits(found["limits"])
     _say_faults(found)
     _say_bus(found.get("can", {}))
     if output is not None and output.exists():
@@ -231,10 +249,14 @@ def _say_timing(found: dict[str, Any]) -> None:
     if found["misses"] is not None:
         say(f"deadlines missed: {found['misses']}")
     if found.get("misses") and "late" in found:
+        say(f"of these by the machine, not by long steps: {found['late']}")
+    if "latest" in found and (found["lateness_us"]["max"] or 0.0) > LATE_US:
+        most, by_steps = found["lateness_us"]["max"], found["latest"]["by_steps_us"]
         stolen = "" if found["stolen_ms"] is None else f"; the hypervisor took {found['stolen_ms']:.0f} ms"
         say(
-            f"of these by the machine, not by long steps: {found['late']} (longest gap while watching the clock: "
-            f"{found['longest_gap_us']:.0f} us{stolen})"
+            f"largest lateness, {most:.0f} us at t = {found['latest']['at_s']:g} s: {by_steps:.0f} us by long steps "
+            f"before, {most - by_steps:.0f} us by the machine, which woke the loop up to {found['woke_late_us']:.0f} "
+            f"us too late and kept it from the clock for up to {found['longest_gap_us']:.0f} us{stolen}"
         )
     for key, text in (
         ("skipped", "deadlines skipped"),
@@ -249,12 +271,14 @@ def _say_timing(found: dict[str, Any]) -> None:
 def _say_faults(found: dict[str, Any]) -> None:
     for fault in found.get("faults", ()):
         after = fault["recovered_after_s"]
+        lasts = fault["start"] + fault["duration"] >= found["duration_s"]
+        never = "it lasts until the run ends" if lasts else "no undisturbed step after it until the run ends"
         hit = found.get("can", {}).get("counts", {}).get(f"fault {fault['name']}")
         say(
             f"fault {fault['name']} ({fault['kind']}): {fault['steps']} steps, {fault['misses']} missed, "
             f"{fault['fallbacks']} with a fall-back, {fault['no_result']} without result"
             f"{'' if hit is None else f', {hit} messages'}; "
-            f"{'no undisturbed step after it' if after is None else f'undisturbed {after:g} s after its end'}"
+            f"{never if after is None else f'undisturbed {after:g} s after its end'}"
         )
     for fault in found.get("switched", ()):
         until = "the end" if fault["to_s"] is None else f"{fault['to_s']:g} s"
@@ -269,7 +293,7 @@ def _say_bus(bus: dict[str, Any]) -> None:
     if bus.get("overloaded"):
         say(
             f"load of the bus at 500 kbit/s: {bus['load']:.0%}, too much: messages come late or are lost; take a "
-            "longer step or a database with fewer signals"
+            "longer step, or choose signals and cycle times with --send"
         )
     for key, text in (
         ("clamped", "clamped to its range"),
@@ -373,6 +397,17 @@ def _require_native(
     ):
         if given and not native:
             raise InputError(option, "", value, "only with --pacing native, without --fast")
+
+
+def _paces(texts: list[str] | None) -> dict[str, float | None]:
+    """Patterns ``NAME[=TIME]`` of ``--send``, and cycle times [s]."""
+    paces: dict[str, float | None] = {}
+    for text in texts or ():
+        name, told, time = text.partition("=")
+        paces[name] = seconds("--send", time) if told else None
+        if paces[name] is not None and not 1e-3 <= paces[name] <= MOST_CYCLE:
+            raise InputError("--send", name, time, f"a time from 1 ms to {MOST_CYCLE:g} s")
+    return paces
 
 
 def numbers(pairs: list[str] | None, option: str) -> dict[str, float]:

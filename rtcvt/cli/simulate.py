@@ -27,6 +27,7 @@ from rtcvt.cli.console import (
     progress_bar,
     refuse_others,
     say,
+    say_limits,
     seconds,
     show_lines,
     write_figures,
@@ -135,9 +136,7 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     cost = found["step_cost_us"]["median"]
     speed = result.step * 1e6 / cost
     out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us: {speed:.0f} times real time")
-    if found["saturated_share"] > 0:
-        which = ", ".join(f"{name} {share:.1%}" for name, share in found["limits"].items())
-        out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps{which and f': {which}'}")
+    say_limits(found["limits"], found["saturated_share"])
     if energy is not None:
         _print_energy({"": energy})
     if output is not None:

@@ -19,10 +19,11 @@ from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, crc8, open_bus, reach, require_usable
-from rtcvt.hil.can_attachment import OWN, _plan, can_attachment, read_database
+from rtcvt.hil.can_attachment import OWN, _chosen, _plan, can_attachment, read_database
 from rtcvt.hil.dbc import FROM_RIG, WATCHDOG, cycle_time, generate, parse, signal_names
 from rtcvt.hil.ecu import law_of
-from rtcvt.hil.multicast import free_group
+from rtcvt.hil.importer import open_fmu
+from rtcvt.hil.multicast import _is_own, free_group
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Rig, run_rig
@@ -48,12 +49,12 @@ def pair():
     """Two nodes on one bus and what makes them with faults."""
     channel, opened = next(channels), []
 
-    def make(faults=(), present=lambda: 0.0):
+    def make(faults=(), acting=lambda _: True):
         buses = [open_bus(channel), open_bus(channel)]
         opened.extend(buses)
         out = [m for m in database().messages if m.frame_id >= FROM_RIG]
         into = [m for m in database().messages if m.frame_id < WATCHDOG]
-        return Node(buses[0], out, into, NAMES, faults, present), Node(buses[1], into, out, NAMES)
+        return Node(buses[0], out, into, NAMES, faults, acting), Node(buses[1], into, out, NAMES)
 
     yield make
     for bus in opened:
@@ -155,13 +156,13 @@ def test_every_flipped_bit_is_found(pair, bit):
     [("drop", None, "missing"), ("duplicate", None, "repeated"), ("corrupt", None, "wrong CRC"), ("delay", 0.03, "")],
 )
 def test_faults_of_messages(pair, kind, value, counted):
-    now = [0.0]
+    acts = [False]
     fault = Fault(name="f", kind=kind, start=1.0, duration=1.0, value=value, message="unit_out_0")
-    rig, ecu = pair([fault], lambda: now[0])
+    rig, ecu = pair([fault], lambda _: acts[0])
     good = {"shaft.tau": 5.0, "on": 0.0, "1.F": 1.0}
     rig.send(good)
     assert len(everything(ecu)) == 3
-    now[0] = 1.5
+    acts[0] = True
     before = time.monotonic()
     rig.send(good | {"shaft.tau": 6.0})
     late = []
@@ -173,21 +174,11 @@ def test_faults_of_messages(pair, kind, value, counted):
     assert len(arrived) == (1 if kind in ("delay", "duplicate") else 0)
     if kind == "delay":
         assert arrived[0][0] >= 0.03
-    now[0] = 3.0
+    acts[0] = False
     rig.send(good | {"shaft.tau": 7.0})
     assert everything(ecu)["shaft.tau"] == pytest.approx(7.0, abs=2e-3)  # taken again at once
     assert counted == "" or ecu.counts[counted] == 1
     assert rig.counts["fault f"] == 1
-
-
-def test_a_fault_is_switched_at_any_time(pair):
-    fault = Fault(name="drop messages", kind="drop", start=1e9, duration=1.0)
-    rig, ecu = pair([fault])
-    good = {"shaft.tau": 5.0, "on": 0.0, "1.F": 1.0}
-    for on, arrived in ((True, 0), (False, 3), (True, 0)):
-        rig.switch("drop messages", on)
-        rig.send(good)
-        assert len(everything(ecu)) == arrived
 
 
 def test_frames_that_are_no_messages_are_left_alone(pair):
@@ -318,9 +309,9 @@ COMING = [
 ]
 
 
-def planned(text, inputs=(), outputs=(), nodes=()):
+def planned(text, inputs=(), outputs=(), nodes=(), send=None, step=1e-3):
     called = signal_names((*inputs, *outputs))
-    return _plan(parse(text), called, inputs, outputs, (), 1e-3, nodes)
+    return _plan(parse(text), called, inputs, outputs, (), step, nodes, send=send)
 
 
 def test_received_values_are_converted_limited_held_and_counted():
@@ -753,15 +744,109 @@ def test_a_report_tells_the_recovery_from_every_fault(kers, tmp_path):
     assert report.completed
 
 
+OWN_MESSAGES = """VERSION ""
+BU_: RIG ECU
+BO_ 512 out: 8 RIG
+ SG_ shaft_tau : 0|16@1- (0.01,0) [0|0] "N.m" ECU
+ SG_ shaft_w : 16|16@1- (1,0) [0|0] "rpm" ECU
+ SG_ control_tau_des : 32|16@1- (0.01,0) [0|0] "N.m" ECU
+ SG_ Oil_Temp : 48|8@1+ (1,-40) [-40|215] "degC" ECU
+ SG_ spare : 56|8@1+ (1,-40) [-40|215] "degC" ECU
+BO_ 513 numbers: 8 RIG
+ SG_ control_K_theta : 0|32@1- (1,0) [0|0] "" ECU
+ SG_ gear_a_J : 32|32@1- (1,0) [0|0] "" ECU
+SIG_VALTYPE_ 513 control_K_theta : 1;
+SIG_VALTYPE_ 513 gear_a_J : 1;
+BA_DEF_ BO_ "GenMsgCycleTime" INT 0 65535;
+BA_DEF_ SG_ "GenSigStartValue" FLOAT 0 255;
+BA_DEF_DEF_ "GenMsgCycleTime" 0;
+BA_DEF_DEF_ "GenSigStartValue" 0;
+BA_ "GenMsgCycleTime" BO_ 512 20;
+BA_ "GenSigStartValue" SG_ 512 Oil_Temp 130;
+"""
+
+
+@needs_loop
+def test_the_rigs_own_messages_hold_what_the_unit_has_at_their_cycle(kers, tmp_path):
+    """Driven inputs, a gain, a fixed parameter and a start value of the database, every 20 ms."""
+    dbc, channel = tmp_path / "own.dbc", next(channels)
+    dbc.write_text(OWN_MESSAGES)
+    inputs = {"shaft.w": "1000 rpm", "control.tau_des": 1.25}
+    scenario = Scenario(name="t", duration=0.4, inputs=inputs, parameters={"control.K_theta": 0.03})
+    out = read_database(dbc).messages
+    names = {s.name: s.name for m in out for s in m.signals}
+    with open_bus(channel) as heard:
+        ecu = Node(heard, [], out, names)
+        attach = [can_attachment(channel, dbc, send={"out": None, "numbers": 0.05})]
+        report = run_rig(kers, 5e-3, None, scenario, attach=attach)
+        got = everything(ecu)
+    fixed = next(v.start for v in open_interface(kers) if v.name == "gear.a.J")
+    expected = {"shaft_w": 1000.0, "control_tau_des": 1.25, "Oil_Temp": 90.0, "spare": -40.0,
+                "control_K_theta": pytest.approx(0.03), "gear_a_J": pytest.approx(fixed)}  # fmt: skip
+    assert {name: got[name] for name in expected} == expected
+    assert 34 <= ecu.counts["received"] <= 1 + 20 + 1 + 8 + 2 * 4  # at once, in each cycle, and at the end
+    assert any("out.Oil_Temp = 90, out.spare = -40" in note for note in report.figures["notes"])
+
+
+def open_interface(path):
+    with open_fmu(path) as fmu:
+        return fmu.interface.variables
+
+
+def test_messages_keep_their_cycle_and_are_chosen_by_name_or_by_what_they_hold():
+    """In whole steps, never faster than asked for; of two patterns that fit the last one counts."""
+    leaving = [Variable("shaft.tau", "output", 0, "N.m", ""), Variable("shaft.w", "output", 1, "rad/s", "")]
+    other = OWN_MESSAGES.replace("control_K_theta", "x").replace("gear_a_J", "y").replace("shaft_w", "z")
+    other = other.replace(
+        "BO_ 513 numbers: 8 RIG\n", 'BO_ 513 numbers: 8 RIG\n SG_ shaft_w : 0|1@1+ (1,0) [0|0] "" ECU\n'
+    )
+    other = other.replace("x : 0|32", "x : 1|31").replace("SIG_VALTYPE_ 513 x : 1;\n", "")
+    plan = planned(other, (), leaving, step=3e-3)
+    assert plan.every == {512: 7, 513: 1}
+    assert any("out is sent every 21 ms, in whole steps, not every 20 ms" in note for note in plan.notes)
+    assert planned(other, (), leaving, send={"*": 0.012, "numbers": 0.1}, step=2e-3).every == {512: 6, 513: 6}
+    assert planned(other, (), leaving, send={"shaft.w": 0.1}).every == {513: 100}
+    with pytest.raises(InputError, match=r"--send = 'shaft\.x': a name or pattern"):
+        planned(other, (), leaving, send={"shaft.x": None})
+
+
+def test_chosen_outputs_of_a_unit_fit_a_bus_at_its_step():
+    """All of the KERS with a pushbelt take many times what a bus has at 1 ms."""
+    outputs = load_unit("pushbelt_kers").build().select("output")
+    assert planned(generate("u", [], outputs, 1e-3), (), outputs).load > 5.0
+    chosen = _chosen({"shaft.*": 1e-3, "control.*": 0.02, "status.*": 0.1}, [v.name for v in outputs])
+    assert 5 < len(chosen) < len(outputs)
+    some = [v for v in outputs if v.name in chosen]
+    plan = planned(generate("u", [], some, 1e-3, cycles=chosen), (), some)
+    assert set(plan.every.values()) == {1, 20, 100}
+    assert plan.load < 0.7
+    tau = next(m for m in plan.given if "shaft_tau" in {s.name for s in m.signals})
+    assert plan.every[tau.frame_id] == 1
+
+
+@needs_loop
+def test_faults_of_messages_are_in_the_recording_and_one_that_lasts_has_no_recovery(kers, tmp_path):
+    faults = [Fault(name="gone", kind="drop", start=0.1, duration=0.05, message="toroidal_kers_out_0"),
+              Fault(name="for good", kind="drop", start=0.2, duration=0.1, message="toroidal_kers_in_0")]  # fmt: skip
+    scenario = Scenario(name="t", duration=0.3, inputs={"shaft.w": "1000 rpm"})
+    attach = [can_attachment(next(channels))]
+    report = run_rig(kers, 5e-3, None, scenario, Rig(faults=tuple(faults)), tmp_path / "run.h5", attach=attach)
+    flags = read(tmp_path / "run.h5").signals["flags"].values.astype(int)
+    on = np.r_[20:30, 40:60]
+    np.testing.assert_array_equal(np.flatnonzero(flags & 4), on)
+    assert [f["recovered_after_s"] for f in report.figures["faults"]] == [None, None]
+    assert [f["steps"] for f in report.figures["faults"]] == [10, 20]
+
+
 @needs_loop
 def test_a_bus_that_vanishes_ends_the_run(kers, tmp_path, monkeypatch):
     calls = itertools.count()
     before = Node.send
 
-    def fails(self, values):
+    def fails(self, values, *due):
         if "shaft.tau" in values and next(calls) > 40:
             raise can.CanOperationError("Network is down")
-        before(self, values)
+        before(self, values, *due)
 
     monkeypatch.setattr(Node, "send", fails)
     report, kept, _ = run_with_demand(kers, tmp_path, duration=5.0)
@@ -788,10 +873,10 @@ def test_a_thread_of_the_bus_that_fails_in_any_way_ends_the_run(kers, tmp_path, 
     calls = itertools.count()
     before = getattr(Node, side)
 
-    def fails(self, given):
+    def fails(self, *given):
         if next(calls) > 20:
             raise KeyError("a mistake")
-        return before(self, given)
+        return before(self, *given)
 
     monkeypatch.setattr(Node, side, fails)
     scenario = Scenario(name="t", duration=5.0, inputs={"shaft.w": "1000 rpm"})
@@ -886,6 +971,20 @@ def test_a_group_hears_neither_other_groups_nor_other_interfaces(group):
     other.sendto(pack_message(FRAME), (name, port))
     assert bus.recv(1.0).arbitration_id == 0x123
     second.shutdown()
+
+
+@needs_multicast
+def test_a_program_of_python_can_on_this_machine_takes_part(group):
+    """It sends through the machine's first interface; what came from another machine would not count."""
+    name, bus, other = group
+    with can.Bus(interface="udp_multicast", channel=name) as plain:
+        plain.send(FRAME)
+        assert bus.recv(1.0).arbitration_id == 0x123
+        bus.send(FRAME)
+        while (got := plain.recv(1.0)).arbitration_id != 0x123:
+            pass
+    assert not _is_own("192.0.2.77")
+    del other, got
 
 
 @needs_multicast

@@ -17,6 +17,7 @@ import pytest
 from marks import slow
 from rows import mistakes
 
+from rtcvt.cli.console import say_limits
 from rtcvt.errors import InputError
 from rtcvt.hil.can_attachment import can_attachment
 from rtcvt.hil.growing import part_name
@@ -24,8 +25,10 @@ from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy
 from rtcvt.hil.pacing import own_processor
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Rig, run_rig
+from rtcvt.hil.runner import run
 from rtcvt.kind import load_unit
 from rtcvt.scenario import Fault, Scenario, load_faults
+from rtcvt.simulate import simulate
 
 pytestmark = pytest.mark.needs("loop")
 
@@ -241,6 +244,22 @@ def test_misses_of_long_steps_are_not_the_machines():
     counters = loop.counters()
     assert counters["misses"] - counters["late"] >= 7
     assert loop.gap > 0.0
+    at, by_steps = loop.latest_start
+    assert at == pytest.approx(21 * 5e-3)
+    assert 0.036 < by_steps <= loop.largest[1] + 1e-6
+    assert loop.oversleep > 0.0
+
+
+def test_a_run_says_which_limits_were_active_as_a_simulation_does(kers, tmp_path, capsys):
+    """40 N.m are more than the KERS can give for long."""
+    given = Scenario(name="t", duration=3.0, inputs={"shaft.w": "1000 rpm", "control.tau_des": "clip(40*t, 0, 40)"})
+    expected = simulate(load_unit("toroidal_kers").build("rigid"), given, 5e-3).figures()["limits"]
+    assert 0.1 < expected["control.saturated"] < 1.0
+    ways = run_rig(kers, 5e-3, None, given).figures, run(kers, 5e-3, scenario=given, fast=True).figures()
+    for figures in ways:
+        assert figures["limits"] == {k: pytest.approx(v, abs=0.004) for k, v in expected.items()}
+    say_limits(ways[0]["limits"])
+    assert "control.saturated" in capsys.readouterr().out
 
 
 STOPPED = """

@@ -11,7 +11,7 @@ from rows import mistakes
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, open_bus
 from rtcvt.hil.can_attachment import can_attachment, read_database
-from rtcvt.hil.dbc import BITRATE, PARAMETERS, generate, load, parse
+from rtcvt.hil.dbc import BITRATE, PARAMETERS, cycle_of, generate, load, parse
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Attachment, run_rig
 from rtcvt.hil.runner import run
@@ -167,5 +167,5 @@ def test_the_database_has_ranges_comments_and_a_load():
     assert "tunable" in by_signal["k"][0].comment
     sent = [m for m in made.messages if m.frame_id < PARAMETERS]
     assert len(sent) == 4
-    assert load([], sent, 1e-3) == pytest.approx(4 * 135 / 1e-3 / BITRATE)
-    assert load(sent, [], 5e-3) == pytest.approx(4 * 135 / 1e-3 / BITRATE)  # at the cycle that the database says
+    assert load((m, 1e-3) for m in sent) == pytest.approx(4 * 135 / 1e-3 / BITRATE)
+    assert [cycle_of(m, 5e-3) for m in sent] == [1e-3] * 4  # what the database says

@@ -6,7 +6,7 @@ Bare numbers are SI, strings carry their unit. Every message names the file, the
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -19,6 +19,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     ValidationError,
     ValidationInfo,
@@ -102,6 +103,23 @@ def _takes_truth(annotation: Any) -> bool:
     return annotation in (Any, bool, object) or (isinstance(annotation, type) and issubclass(annotation, BaseModel))
 
 
+def chosen_by(key: str, *records: type[BaseModel]) -> Discriminator:
+    """Discriminator of a union of tables: their `key` names the record, which has one name there, a `Literal`.
+
+    Each member of the union has a `Tag`, the name of its class, ending in ``Table``.
+    """
+    classes = {get_args(r.model_fields[key].annotation)[0]: r.__name__.removesuffix("Table") for r in records}
+
+    def tag(table: Any) -> str | None:
+        name = table.get(key) if isinstance(table, dict) else getattr(table, key, None)
+        return f"{classes[name]}Table" if isinstance(name, str) and name in classes else None
+
+    names = [f'"{name}"' for name in classes]
+    allowed = f"a table with {key} = {', '.join(names[:-1])} or {names[-1]}"
+    return Discriminator(tag, custom_error_type=_CHOICE, custom_error_message=allowed)
+
+
+_CHOICE = "choice of a table"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 AnyRecord = TypeVar("AnyRecord", bound=BaseModel)
 
@@ -305,9 +323,14 @@ def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -
         if kind in ("extra_forbidden", "missing"):
             also = [e for e in errors if e["loc"] != place and not {"float", "str", "Table"} & set(e["loc"])]
             for word, of in (("unknown", "extra_forbidden"), ("missing", "missing")):
-                allowed += too(word, (key_path(data, e["loc"]) for e in also if e["type"] == of))
-        path = key_path(data, [p for p in place if p not in ("[key]", "float", "str") and "Table" not in str(p)])
+                allowed += too(word, (key_path(data, _keys(e["loc"])) for e in also if e["type"] == of))
+        path = key_path(data, _keys(place))
         raise InputError(source, path, shown, allowed) from None
+
+
+def _keys(place: Sequence[int | str]) -> list[int | str]:
+    """The place of an error without what names a member of a union."""
+    return [p for p in place if p not in ("[key]", "float", "str") and "Table" not in str(p)]
 
 
 def _is_table(data: Any, place: tuple[int | str, ...]) -> bool:
@@ -388,13 +411,21 @@ def located(error: InputError, text: str, source: str) -> InputError:
     return error if line is None else InputError(where, key, value, f"{allowed} (line {line})")
 
 
+def _members(annotation: Any) -> Iterator[Any]:
+    """An annotation and all that it is made of."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _members(part)
+
+
 def _fields(record: Any, place: tuple[int | str, ...]) -> list[str]:
     """Keys of the table at `place` inside a record."""
     for step in place:
         if isinstance(record, type) and issubclass(record, BaseModel) and step in record.model_fields:
             record = record.model_fields[str(step)].annotation
         elif isinstance(step, str) and get_origin(record) in (Union, UnionType):
-            record = next(a for a in get_args(record) if getattr(a, "__name__", "") == step)
+            names = step, step.removesuffix("Table")  # a class, or its tag (`chosen_by`)
+            record = next(a for a in _members(record) if isinstance(a, type) and a.__name__ in names)
             continue
         elif get_args(record):
             record = get_args(record)[0 if get_origin(record) is tuple else -1]

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.ring import cosserat as co
-from rtcvt.offline.pushbelt.ring import projected as pj
 from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
+from studies import projected_ring as pj
 from studies import scaled_ring as sc
 from studies.rods import FRAME, STEP, Drive, Setting, main, measured
 

@@ -25,7 +25,7 @@ from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 
 PLOT = 1e-4
 UNIT = load_parameters("pushbelt_24mm")
-UNIT = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"v_mu": 2e-4})})
+assert UNIT.contacts.friction.v_mu == 2e-4
 
 
 class Law(NamedTuple):

@@ -65,7 +65,8 @@ def scene(path: Path, start: float | None, stop: float | None, most: int) -> Sce
         chosen = chosen_frames(file["time"][()], start, stop, most)
         parameters = unit.read_parameters(parse_unit_file(file["unit_file"].asstr()[()], str(path)))
         scaled = json.loads(file.attrs["parameters"])
-        b, s = Belt(**scaled["belt"]), Sheaves(**scaled["sheaves"])
+        s = Sheaves(**scaled["sheaves"])
+        b = Belt(**{k: v for k, v in scaled["belt"].items() if k in Belt._fields})  # older files have more
         made = _of_elements if "elements/position" in file else _of_fields
         return made(file, chosen, parameters.element, b, s, parameters.ring.width)
 

@@ -22,6 +22,28 @@ def store(v, a, i, p):
 
 
 @inlined
+def columns(a, i, c):
+    """The vector in the columns `c` to c + 2 of row i."""
+    return a[i, c], a[i, c + 1], a[i, c + 2]
+
+
+@inlined
+def set_columns(v, a, i, c):
+    """Write a vector to the columns `c` to c + 2 of row i."""
+    a[i, c] = v[0]
+    a[i, c + 1] = v[1]
+    a[i, c + 2] = v[2]
+
+
+@inlined
+def add_columns(v, a, i, c):
+    """Add a vector to the columns `c` to c + 2 of row i."""
+    a[i, c] += v[0]
+    a[i, c + 1] += v[1]
+    a[i, c + 2] += v[2]
+
+
+@inlined
 def plus(a, b):
     """a + b."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]

@@ -50,7 +50,7 @@ def report_page(v: Verification) -> str:
             "another machine, is within ± u in 19 of 20 cases. A verdict is firm if it is the same for all "
             f"values within u. A number agrees within {percent(WITHIN)}. "
             "The source regularises friction of the flanks at a speed that it does not print; here it is "
-            f"{1e3 * v.parameters.contacts.v_mu:g} mm/s.</p>\n",
+            f"{1e3 * v.parameters.contacts.friction.v_mu:g} mm/s.</p>\n",
             _signatures(v, "number"),
         ),
         under(

@@ -43,21 +43,25 @@ class Joint(NamedTuple):
     N_E: int
     x_rear: float  # rear side
     r_R: float
-    x_R: float  # rocking edge
+    x_R: float  # rocking edge, and base of the pin
     y_R: float
+    z_R: float  # half the distance of the two rocking edges in space
     x_T: float
     y_T: float
     x_B: float
     y_B: float
     x_P: float  # tip of the pin
-    y_P1: float
+    y_H: float  # axis of pin and hole
+    r_P1: float
+    r_P2: float
+    r_H1: float
+    y_P1: float  # tip of the pin, above and below
     y_P2: float
-    y_H1: float  # mouth of the hole, on the rear side
+    y_H1: float  # mouth of the hole, above and below
     y_H2: float
+    y_L: float  # base of the pin, below
     sin_a: float
     cos_a: float
-    x_L: float  # base of the pin, below
-    y_L: float
     sin_b: float
     cos_b: float
     k_R: float
@@ -70,40 +74,35 @@ class Joint(NamedTuple):
     d_PH: float
 
 
+_SAME = ("N_E", "r_R", "r_P1", "r_P2", "r_H1", "k_R", "d_R", "k_T", "d_T", "k_B", "d_B", "k_PH", "d_PH")  # as in `Belt`
+
+
 def joint(belt: Belt) -> Joint:
     """The joints of a belt: points and normals (6.4)-(6.9)."""
     a = np.arctan2(belt.r_H1 - belt.r_H2, belt.t_H)
     b = np.arctan2(belt.r_P1 - belt.r_P2, belt.t_P - belt.t_R)
     y_H = belt.h_H - belt.h_S
     return Joint(
-        N_E=belt.N_E,
+        **{name: getattr(belt, name) for name in _SAME},
         x_rear=-belt.t_S,
-        r_R=belt.r_R,
         x_R=belt.t_R - belt.t_S,
         y_R=belt.h_R - belt.h_S,
+        z_R=0.0,
         x_T=belt.t_T - belt.t_S,
         y_T=belt.h_T - belt.h_S,
         x_B=belt.t_B - belt.t_S,
         y_B=-belt.h_S,
         x_P=belt.t_P - belt.t_S,
+        y_H=y_H,
         y_P1=y_H + belt.r_P2,
         y_P2=y_H - belt.r_P2,
         y_H1=y_H + belt.r_H1,
         y_H2=y_H - belt.r_H1,
+        y_L=y_H - belt.r_P1,
         sin_a=float(np.sin(a)),
         cos_a=float(np.cos(a)),
-        x_L=belt.t_R - belt.t_S,
-        y_L=y_H - belt.r_P1,
         sin_b=float(np.sin(b)),
         cos_b=float(np.cos(b)),
-        k_R=belt.k_R,
-        d_R=belt.d_R,
-        k_T=belt.k_T,
-        d_T=belt.d_T,
-        k_B=belt.k_B,
-        d_B=belt.d_B,
-        k_PH=belt.k_PH,
-        d_PH=belt.d_PH,
     )
 
 
@@ -152,7 +151,7 @@ def gaps(J: Joint, dx: float, dy: float, c: float, s: float) -> Any:
     # the mouth of the hole, seen from i
     ex = J.x_rear - dx
     ey = J.y_H2 - dy
-    g_3 = (c * ex + s * ey - J.x_L) * J.sin_b - (c * ey - s * ex - J.y_L) * J.cos_b
+    g_3 = (c * ex + s * ey - J.x_R) * J.sin_b - (c * ey - s * ex - J.y_L) * J.cos_b
     return g_R, g_T, g_B, g_1, g_2, g_3, y_R, y_T, y_B, x_1, y_1, x_2, y_2
 
 

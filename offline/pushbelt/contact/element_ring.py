@@ -131,14 +131,14 @@ def touch(N_E: int) -> Touch:
     return zeros(Touch, {"N_E": N_E})
 
 
-def saddle(belt: Belt, R: Ring) -> Saddle:
-    """Saddle and ear of the elements of a belt on its ring: points (6.10)."""
+def saddle(belt: Belt, R: Ring, sliding: int = 0) -> Saddle:
+    """Saddle and ear of the elements of a belt on its ring: points (6.10); layers of a set that slide on each other."""
     y_S = belt.h_P - belt.h_S
     plane, round_run = 1.0, 0.0
-    if belt.mu_L > 0.0:  # all saddles together turn the layers, of inertia m_R t_L^2 (n^2 - 1)/12
-        n = belt.layers
-        plane = 1.0 / n
-        round_run = belt.N_E * (0.5 * (n - 1.0)) ** 2 * 12.0 / (belt.rhoA * belt.l_R * (n**2 - 1.0))
+    if sliding:  # all saddles together turn the layers, of inertia m_R t_L^2 (n^2 - 1)/12
+        plane = 1.0 / sliding
+        square = (0.5 * (sliding - 1.0)) ** 2
+        round_run = belt.N_E * square * 12.0 / (belt.rhoA * belt.l_R * (sliding**2 - 1.0))
     return Saddle(
         N_E=belt.N_E,
         x=0.5 * belt.t_R - belt.t_S,

@@ -1,4 +1,4 @@
-"""Friction laws: the force against a slip velocity v_T under the normal force N.
+"""Friction laws of the flanks: the force against a slip velocity v_T under the normal force N.
 
     T = -kappa v_T,   kappa = N mu(|v_T|) / sqrt(|v_T|^2 + v_mu^2)
 
@@ -9,15 +9,24 @@ section 6.1.2.
     Stribeck     mu(v) = mu (1 + rise/(1 + (v/v_S)^2))        falls from (1 + rise) mu to mu around the speed v_S
 
 A law gives kappa/N (`secant`) and its slope (`tangent`) as functions of v^2, without an exponential, so that loops over
-contacts are vectorised. The flank solver reads its v_mu, too: it starts from a smoother law and stops smoothing there.
+contacts are vectorised. The flank solver also reads v_mu: it starts from a smoother law and stops smoothing there.
+
+A unit file names the law and gives its parameters, ``friction = { law = "coulomb", mu = 0.1, v_mu = "1 mm/s" }``. Each
+law has a record of this table, whose `made` gives the law as kernels want it. All records have mu, the coefficient at
+high slip from which the capacity of the belt follows, and v_mu.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field, Tag, model_validator
 
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, inlined
-from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.unitfile import Record, chosen_by, quantity_in
+
+V_MU = (2e-4, 0.1)  # [m/s] slip at which friction of a lubricated flank is taken to be full, lower and upper bound
+Coefficient = Annotated[float, Field(ge=0.0, lt=1.0)]
+Velocity = Annotated[float, quantity_in("m/s", above=0.0)]
 
 
 class Coulomb(NamedTuple):
@@ -80,8 +89,46 @@ FLANK_FRICTION = Contract(secant, tangent, fields=("v_mu",))
 FLANK_FRICTION.register(Coulomb, Stribeck)
 
 
-def flank_friction(belt: Belt) -> Coulomb | Stribeck:
-    """The law of a belt's flanks: Stribeck's if its friction rises at low slip."""
-    if belt.rise == 0.0:
-        return Coulomb(belt.mu, belt.v_mu)
-    return Stribeck(belt.mu, belt.rise, belt.v_S, belt.v_mu)
+# --- tables of a unit file
+
+
+class CoulombTable(Record):
+    """Coulomb's law of the flanks."""
+
+    law: Literal["coulomb"]  # of friction
+    mu: Coefficient  # at high slip
+    v_mu: Velocity  # slip over which friction grows to mu, 0.2 mm/s to 0.1 m/s
+
+    @model_validator(mode="after")
+    def _in_bounds(self) -> "CoulombTable":
+        if not V_MU[0] <= self.v_mu <= V_MU[1]:
+            raise ValueError(f"v_mu: {1e3 * V_MU[0]:g} mm/s to {V_MU[1]:g} m/s; it is {self.v_mu:g} m/s")
+        return self
+
+    def made(self) -> Coulomb:
+        """The law."""
+        return Coulomb(self.mu, self.v_mu)
+
+
+class StribeckTable(CoulombTable):
+    """Stribeck's law of the flanks, for oils whose friction falls with the slip."""
+
+    law: Literal["stribeck"]  # type: ignore[assignment]  # of friction
+    mu_0: Coefficient  # at low slip
+    v_S: Velocity  # slip around which friction falls from mu_0 to mu
+
+    @model_validator(mode="after")
+    def _falls(self) -> "StribeckTable":
+        if not 0.0 < self.mu <= self.mu_0:
+            raise ValueError("0 < mu <= mu_0: friction falls with the slip")
+        return self
+
+    def made(self) -> Stribeck:  # type: ignore[override]
+        """The law."""
+        return Stribeck(self.mu, self.mu_0 / self.mu - 1.0, self.v_S, self.v_mu)
+
+
+FlankFriction = Annotated[
+    Annotated[CoulombTable, Tag("CoulombTable")] | Annotated[StribeckTable, Tag("StribeckTable")],
+    chosen_by("law", CoulombTable, StribeckTable),
+]

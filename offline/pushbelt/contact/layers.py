@@ -22,6 +22,8 @@ The saddle rubs on the innermost band, the ear on the outermost. Surfaces at h =
 plane, and all sliding of the set counts at the saddle, ``v - h omega``. For mu_L = mu_R both lose the same, since
 ``t_L/2 + t_L (n - 1)/2 = h_ring/2``.
 
+The law is chosen by its type: `Plane` without sliding layers, else `Sliding`.
+
 Omega_L is that at the end of the step, from velocities that friction has moved already; works are those at the mean of
 old and new velocities.
 """
@@ -30,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtcvt.offline.pushbelt.compiled import compiled
+from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
 from rtcvt.offline.pushbelt.contact.element_ring import EAR, Saddle, Touch
 from rtcvt.offline.pushbelt.ring.ring import Ring, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
@@ -38,25 +40,32 @@ from rtcvt.offline.pushbelt.unit.parameters import Belt
 _MOST = 60  # iterations
 
 
-class Layers(NamedTuple):
-    """c: C/N [m]; omega_0: v_muL/t_L [rad/s]; I: of the bands' round run [kg m2], 0 if they do not slide."""
+class Plane(NamedTuple):
+    """Layers that do not slide: the section of the set stays plane. I: of their round run [kg m2], 0."""
+
+    I: float = 0.0  # noqa: E741
+
+
+class Sliding(NamedTuple):
+    """Layers that slide on each other. c: C/N [m]; omega_0: v_muL/t_L [rad/s]; I: of their round run [kg m2]; n: layers
+    of a set."""
 
     c: float
     omega_0: float
     I: float  # noqa: E741
+    n: int
 
 
-def layers(belt: Belt) -> Layers:
-    """The layers of a belt's ring set."""
-    if belt.mu_L == 0.0:
-        return Layers(0.0, 1.0, 0.0)
-    t = belt.h_ring / belt.layers
-    I_L = belt.rhoA * belt.l_R * t**2 * (belt.layers**2 - 1.0) / 12.0
-    return Layers(0.5 * belt.mu_L * t * (belt.layers - 1.0), belt.v_muL / t, I_L)
+def sliding(belt: Belt, mu_L: float, v_muL: float) -> Sliding:
+    """The layers of a belt's ring set with the friction `mu_L`, which is full at the slip `v_muL` [m/s]."""
+    n = belt.layers
+    t = belt.h_ring / n
+    I_L = belt.rhoA * belt.l_R * t**2 * (n**2 - 1.0) / 12.0
+    return Sliding(0.5 * mu_L * t * (n - 1.0), v_muL / t, I_L, n)
 
 
 @compiled
-def balanced(p: Layers, N: Any, omega: Any, Q: float, begin: float, dt: float) -> float:
+def balanced(p: Sliding, N: Any, omega: Any, Q: float, begin: float, dt: float) -> float:
     """Omega_L behind a step of the implicit Euler method from `begin`: its balance grows with Omega_L, so there is one.
 
     Newton's method, bisection where that leaves the interval in which the solution is known to be.
@@ -89,17 +98,17 @@ def balanced(p: Layers, N: Any, omega: Any, Q: float, begin: float, dt: float) -
     return Omega
 
 
-@compiled
+@by_law
 def layer_friction(
-    p: Layers, saddle: Saddle, R: Ring, shape: Any, rate: Any, load: Any, N: Any, memory: Any, at: Touch, turn: Any,
+    law: Any, saddle: Saddle, R: Ring, shape: Any, rate: Any, load: Any, N: Any, memory: Any, at: Touch, turn: Any,
     dt: float,
-) -> float:  # fmt: skip
+) -> Any:  # fmt: skip
     """Moments of the layers' friction on the ring, behind `element_ring.saddle_friction`; returns what ears and saddles
     give to Omega_L, Q [N m].
 
     Parameters
     ----------
-    p, saddle, R : Layers, Saddle, Ring
+    law, saddle, R : Plane or Sliding, Saddle, Ring
     shape, rate : (N_B, 11), (N_B, 9) of the ring
     load : (N_B, 9) loads on the ring; added to
     N, memory : (N_E, 3), (N_E, 11) of the saddles and ears
@@ -107,6 +116,35 @@ def layer_friction(
     turn : (1) Omega_L [rad/s]; updated
     dt : step [s]
     """
+
+
+@by_law
+def layer_work(
+    law: Any, saddle: Saddle, R: Ring, shape: Any, rate: Any, N: Any, memory: Any, at: Touch, turn: Any, dt: float,
+    own: Any, book: Any,
+) -> Any:  # fmt: skip
+    """Book what the layers' friction takes in a step [J], at the ring's mean `rate` and the mean of Omega_L before and
+    after it, `turn` (1) [rad/s].
+
+    Returns `own` [J], at the primary and at the secondary, with what the bands' round run takes and what is lost.
+    """
+
+
+@layer_friction.of(Plane)
+@compiled
+def _plane(law, saddle, R, shape, rate, load, N, memory, at, turn, dt):
+    return 0.0
+
+
+@layer_work.of(Plane)
+@compiled
+def _plane_work(law, saddle, R, shape, rate, N, memory, at, turn, dt, own, book):
+    return own
+
+
+@layer_friction.of(Sliding)
+@compiled
+def _sliding(p, saddle, R, shape, rate, load, N, memory, at, turn, dt):
     lever = R.h2 * (1.0 - saddle.plane)
     Q = 0.0
     for i in range(saddle.N_E):
@@ -128,12 +166,10 @@ def layer_friction(
     return Q
 
 
+@layer_work.of(Sliding)
 @compiled
-def layer_work(saddle: Saddle, R: Ring, shape: Any, rate: Any, N: Any, memory: Any, at: Touch, Omega: float) -> Any:
-    """Powers [W] at the ring's mean `rate` in a step and the mean `Omega` of Omega_L [rad/s].
-
-    Returns what is lost, and what the bands' round run takes and is lost, at the primary and at the secondary.
-    """
+def _sliding_work(p, saddle, R, shape, rate, N, memory, at, turn, dt, own, book):
+    Omega = 0.5 * (at.turn[0] + turn[0])
     lever = R.h2 * (1.0 - saddle.plane)
     lost = 0.0
     own_I = 0.0
@@ -148,4 +184,9 @@ def layer_work(saddle: Saddle, R: Ring, shape: Any, rate: Any, N: Any, memory: A
             given -= at.moment[i] * omega
         own_I += given if at.shape[i, 0] > saddle.x_mid else 0.0
         own_O += 0.0 if at.shape[i, 0] > saddle.x_mid else given
-    return lost, own_I, own_O
+    book.layer_friction += dt * lost
+    return own[0] + dt * own_I, own[1] + dt * own_O
+
+
+LAYERS = Contract(layer_friction, layer_work, fields=("I",))
+LAYERS.register(Plane, Sliding)

@@ -53,8 +53,8 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_friction,
 )
 from rtcvt.offline.pushbelt.contact.flank import Flanks, ahead, contact_points, normal_forces, velocities
-from rtcvt.offline.pushbelt.contact.friction import flank_friction
-from rtcvt.offline.pushbelt.contact.layers import layer_friction, layer_work, layers
+from rtcvt.offline.pushbelt.contact.friction import Coulomb
+from rtcvt.offline.pushbelt.contact.layers import Plane, Sliding, layer_friction, layer_work
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.rigid import WRONG, Rigid, rigid_contacts, rigid_work
 from rtcvt.offline.pushbelt.contact.sheave import Load
@@ -117,6 +117,8 @@ def model(
     *,
     unilateral: bool = True,
     coupled: bool = True,
+    friction: Any = None,
+    layers: Any = None,
     load: Load | None = None,
     ring: str = "rcm",
     rotatory: float = 1.0,
@@ -131,6 +133,10 @@ def model(
         Saddle and ear with play, else a bilateral saddle.
     coupled : bool
         Elements feel the sheave's deflection under all others, else each feels its own stiffness only.
+    friction : law, optional
+        Of the flanks (`friction`), by default Coulomb's with the belt's mu and v_mu.
+    layers : Plane or Sliding, optional
+        Of the ring set (`layers`), by default plane.
     load : Load, optional
         Of the secondary.
     ring, rotatory : str, float
@@ -140,11 +146,11 @@ def model(
     """
     R = made(belt, ring, rotatory)
     law = Rigid if rigid else Unilateral if unilateral else Bilateral
-    touching = law(*saddle(belt, R))
+    layers = layers or Plane()
+    touching = law(*saddle(belt, R, layers.n if isinstance(layers, Sliding) else 0))
     deflection = (Coupled if coupled else Decoupled)(sheaves)
-    return Model(
-        belt, sheaves, joint(belt), R, touching, flank_friction(belt), deflection, load or Load(), layers(belt)
-    )
+    friction = friction or Coulomb(belt.mu, belt.v_mu)
+    return Model(belt, sheaves, joint(belt), R, touching, friction, deflection, load or Load(), layers)
 
 
 def residual(out: Frames) -> tuple[float, float, float]:
@@ -344,8 +350,7 @@ def _rub_ring(
         m.saddle, m.ring, m.belt, m.friction, dt, x.q, x.u, e.cs, e.sn, x.s_R, r.shape, r.rate, r.load, e.f, e.f_R, fl,
         c.N, x.memory, c.press,
     )  # fmt: skip
-    if m.layers.I > 0.0:
-        layer_friction(m.layers, m.saddle, m.ring, r.shape, r.rate, r.load, c.N, x.memory, c.touch, x.turn, dt)
+    layer_friction(m.layers, m.saddle, m.ring, r.shape, r.rate, r.load, c.N, x.memory, c.touch, x.turn, dt)
     to_chords(m.ring, r.shape, r.load, x.held)
     nodal(m.ring, r.shape, r.load, r.F)
     advance(m.ring, r.F, x.u_R, dt / n_R)
@@ -385,14 +390,9 @@ def _settle_ring(
     _middle(x.u_R, r.u)
     rate_of(m.ring, r.u, r.shape, r.rate)
     R_I, R_O = ring_model.power(m.ring, r.shape, r.rate, x.held, m.saddle.x_mid)
-    own_I, own_O = own
-    if m.layers.I > 0.0:
-        lost, P_I, P_O = layer_work(
-            m.saddle, m.ring, r.shape, r.rate, c.N, x.memory, c.touch, 0.5 * (c.touch.turn[0] + x.turn[0])
-        )
-        book.layer_friction += dt * lost
-        own_I += dt * P_I
-        own_O += dt * P_O
+    own_I, own_O = layer_work(
+        m.layers, m.saddle, m.ring, r.shape, r.rate, c.N, x.memory, c.touch, x.turn, dt, own, book
+    )
     rubbed, struck, P_I, P_O = rigid_work(m.saddle, r.shape, r.rate, e.u, x.memory, c.press)
     book.element_ring_friction += dt * rubbed
     book.element_ring_damping += dt * struck

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS, Joint
 from rtcvt.offline.pushbelt.contact.element_ring import N_MEMORY, Touch
 from rtcvt.offline.pushbelt.contact.flank import Flanks, flanks
-from rtcvt.offline.pushbelt.contact.layers import Layers
 from rtcvt.offline.pushbelt.contact.ledger import STORES, WORKS
 from rtcvt.offline.pushbelt.contact.maxwell import Maxwell, maxwell
 from rtcvt.offline.pushbelt.contact.rigid import Press, press
@@ -28,7 +27,7 @@ class Model(NamedTuple):
 
     ring: `ring.Ring` or `cosserat.Cosserat`; saddle: `element_ring.Unilateral`, `Bilateral` or `rigid.Rigid`; friction:
     of the flanks, `friction.Coulomb` or `Stribeck`; deflection: of the sheaves, `maxwell.Coupled` or `Decoupled`;
-    load: of the secondary.
+    layers: of the ring set, `layers.Plane` or `Sliding`; load: of the secondary.
     """
 
     belt: Belt
@@ -39,7 +38,7 @@ class Model(NamedTuple):
     friction: Any
     deflection: Any
     load: Load
-    layers: Layers
+    layers: Any
 
 
 @declared

@@ -1,4 +1,4 @@
-"""What the belt asks of its ring set, and which rod answers: the beam of `ring`, the rod of `cosserat`, or `projected`.
+"""What the belt asks of its ring set. Two rods answer: the beam of `ring` and the rod of `cosserat`.
 
 A ring has N_B pieces of relaxed length l and the half height h2. Its coordinates q, velocities u and forces F are
 (N_B, n) arrays, cs and sn cosine and sine of its angles. Each piece has a row of `shape`, `rate` and `load`: that is

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact import element_ring
+from rtcvt.offline.pushbelt.contact.layers import sliding
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model
@@ -137,8 +138,10 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     start, M_O = _start(parameters, run, b, stiff if coupled else stiff._replace(multiplier=0.0))
     chosen: dict[str, Any] = {"unilateral": s.contact == "unilateral", "coupled": coupled}
     chosen["load"] = load = _load(parameters, s, b, stiff.J, start)
-    r = parameters.ring
-    m = hybrid.model(b, stiff, **chosen, ring=r.rod, rotatory=r.rotatory_factor, rigid=s.scheme == "set-valued")
+    r, c = parameters.ring, parameters.contacts
+    laws: dict[str, Any] = {"friction": c.friction.made()}
+    laws["layers"] = None if c.mu_L is None else sliding(b, c.mu_L, c.v_muL)
+    m = hybrid.model(b, stiff, **chosen, **laws, ring=r.rod, rotatory=r.rotatory_factor, rigid=s.scheme == "set-valued")
     wide = None
     if s.model != "hybrid":
         wide = spatial.model(parameters, b, stiff, **chosen, mirrored=s.model == "mirrored")

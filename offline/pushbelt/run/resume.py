@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.contact.friction import Coulomb
+from rtcvt.offline.pushbelt.contact.layers import Plane
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
 from rtcvt.offline.pushbelt.run.prepare import Prepared
@@ -32,6 +34,11 @@ def attributes_of(parameters: Parameters, made: Prepared, F_I: float | None) -> 
             {"belt": made.model.belt._asdict(), "sheaves": made.model.sheaves._asdict()}
             | ({"rod": made.model.ring._asdict()} if isinstance(made.model.ring, Cosserat) else {})
             | ({"load": made.model.load._asdict()} if made.model.load != Load() else {})
+            | {
+                name: law._asdict()
+                for name, law in (("friction", made.model.friction), ("layers", made.model.layers))
+                if not isinstance(law, Coulomb | Plane)
+            }
         ),
         "scheme": made.run.settings.scheme,
         "N_E": made.model.belt.N_E,

@@ -19,7 +19,8 @@ mouth                     Lowest point of the hole's mouth and the frustum of th
 In the plane these are the six contacts of `element_element`: pin stands for pin-hole 1 and 2, of which only one can
 be closed, mouth for pin-hole 3. Points are found to rounding, so that each f is the derivative of k g^2/2.
 
-Loops run over all joints, without a branch inside; only where the pin is near the hole its place is sought one by one.
+Loops run over all joints, without a branch inside. Where the pin is near the hole its contact point is found element by
+element.
 
 The work of the dampers in a step is the mean of the gap's rate before and after it times the damper's force; that of
 closing and opening is as in `element_element`.
@@ -30,212 +31,170 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
-from rtcvt.offline.pushbelt.contact.element_element import switching
+from rtcvt.offline.pushbelt.contact.element_element import Joint, switching
+from rtcvt.offline.pushbelt.contact.element_element import joint as planar_joint
 from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.offline.pushbelt.vectors import (
+    add_columns,
+    columns,
+    cross,
+    dot,
+    minus,
+    moved,
+    plus,
+    set_columns,
+    straight,
+    times,
+    to_body,
+    to_inertial,
+    turning,
+)
 
 CONTACTS = ("rocking_left", "rocking_right", "top", "bottom", "pin", "mouth")
 N_CONTACTS = 6
 N_PAIR, N_WRENCH = 18, 10  # columns of scratch
+PLACE, AXIS_X, AXIS_Y, AXIS_Z, MOTION, TURN = range(0, N_PAIR, 3)  # first columns of the vectors in `pair`
+# Columns of `wrench`: of the contacts with the rear plane the force along x and the moments about y and z, then first
+# columns of force and moment of the others, and how far the lowest point of the pin's tip is in the hole
+PLANE, FORCE, MOMENT, DEPTH = 0, 3, 6, 9
+_PIN, _MOUTH = 4, 5
 _NEAR = 5.0e-6  # [m]; a pin that is farther off is open, wherever on its circle, and does not get here in a step
+_BACK = (-1.0, 0.0, 0.0)
 
 
-class Joint(NamedTuple):
-    """Joint of the belt: points of an element in its own frame [m], stiffness and damping of each contact; SI units."""
+class Point(NamedTuple):
+    """A contact: gap [m], point [m] and direction of the force on i, in the frame of j."""
 
-    N_E: int
-    x_rear: float
-    r_R: float
-    x_R: float
-    y_R: float
-    z_R: float
-    x_T: float
-    y_T: float
-    x_B: float
-    y_B: float
-    x_P: float  # tip of the pin
-    y_H: float  # axis of pin and hole
-    r_P1: float
-    r_P2: float
-    r_H1: float
-    sin_a: float
-    cos_a: float
-    sin_b: float
-    cos_b: float
-    k_R: float  # of one side
-    d_R: float
-    k_T: float
-    d_T: float
-    k_B: float
-    d_B: float
-    k_PH: float
-    d_PH: float
+    gap: float
+    at: Any
+    e: Any
+
+
+class Force(NamedTuple):
+    """Force of a contact and its damper's part of it [N], rate of the gap [m/s], work [J] of the damper and of closing
+    or opening, moment of the direction about the centre of j [m]."""
+
+    f: float
+    damper: float
+    rate: float
+    work: float
+    moment: Any
 
 
 def joint(belt: Belt, z_R: float) -> Joint:
-    """The joints of a belt whose rocking edges touch `z_R` [m] left and right of the middle."""
-    a = np.arctan2(belt.r_H1 - belt.r_H2, belt.t_H)
-    b = np.arctan2(belt.r_P1 - belt.r_P2, belt.t_P - belt.t_R)
-    return Joint(
-        N_E=belt.N_E,
-        x_rear=-belt.t_S,
-        r_R=belt.r_R,
-        x_R=belt.t_R - belt.t_S,
-        y_R=belt.h_R - belt.h_S,
-        z_R=z_R,
-        x_T=belt.t_T - belt.t_S,
-        y_T=belt.h_T - belt.h_S,
-        x_B=belt.t_B - belt.t_S,
-        y_B=-belt.h_S,
-        x_P=belt.t_P - belt.t_S,
-        y_H=belt.h_H - belt.h_S,
-        r_P1=belt.r_P1,
-        r_P2=belt.r_P2,
-        r_H1=belt.r_H1,
-        sin_a=float(np.sin(a)),
-        cos_a=float(np.cos(a)),
-        sin_b=float(np.sin(b)),
-        cos_b=float(np.cos(b)),
-        k_R=0.5 * belt.k_R,
-        d_R=0.5 * belt.d_R,
-        k_T=belt.k_T,
-        d_T=belt.d_T,
-        k_B=belt.k_B,
-        d_B=belt.d_B,
-        k_PH=belt.k_PH,
-        d_PH=belt.d_PH,
-    )
+    """The joints of a belt whose rocking edges touch `z_R` [m] left and right of the middle; k_R, d_R are of one."""
+    whole = planar_joint(belt)
+    return whole._replace(z_R=z_R, k_R=0.5 * whole.k_R, d_R=0.5 * whole.d_R)
 
 
 @inlined
-def _point(d: Any, D: Any, x: float, y: float, z: float) -> Any:
-    """Point (x, y, z) of i in the frame of j."""
-    return (
-        d[0] + D[0] * x + D[1] * y + D[2] * z,
-        d[1] + D[3] * x + D[4] * y + D[5] * z,
-        d[2] + D[6] * x + D[7] * y + D[8] * z,
-    )
+def _image(D: Any, v: Any) -> Any:
+    """The vector v of i in the directions of j; D: the axes of i there."""
+    return moved(moved(times(v[0], D[0]), v[1], D[1]), v[2], D[2])
 
 
 @inlined
-def _rocking(J: Joint, d: Any, D: Any, z: float) -> Any:
-    """Gap and contact point of the arc at `z`."""
-    arc = J.r_R if D[1] <= 0.0 else 0.0
-    h = np.sqrt(D[0] * D[0] + D[1] * D[1])
-    c = arc * D[0] / h
-    s = arc * D[1] / h
-    x, y, w = _point(d, D, J.x_R - arc + c, J.y_R + s, z)
-    return J.x_rear - x, x, y, w
+def _rear(J: Joint, at: Any) -> Point:
+    """The point `at` of i against the rear plane of j."""
+    return Point(J.x_rear - at[0], at, _BACK)
 
 
 @inlined
-def _pin(J: Joint, d: Any, D: Any) -> Any:
-    """Gap, contact point and direction of the pin's tip in the hole."""
-    c_x, c_y, c_z = _point(d, D, J.x_P, J.y_H, 0.0)
+def _point(J: Joint, d: Any, D: Any, x: float, y: float) -> Point:
+    """The point (x, y, 0) of i against the rear plane of j."""
+    return _rear(J, moved(moved(d, x, D[0]), y, D[1]))
+
+
+@inlined
+def _rocking(J: Joint, d: Any, D: Any, z: float) -> Point:
+    """The arc at `z` against the rear plane of j."""
+    arc = J.r_R if D[1][0] <= 0.0 else 0.0
+    h = np.sqrt(D[0][0] * D[0][0] + D[1][0] * D[1][0])
+    x = J.x_R - arc + arc * D[0][0] / h
+    y = J.y_R + arc * D[1][0] / h
+    return _rear(J, moved(moved(moved(d, x, D[0]), y, D[1]), z, D[2]))
+
+
+@inlined
+def _radius(y: float, z: float) -> Any:
+    """Distance from an axis along x, and direction away from it."""
+    rho = np.sqrt(y * y + z * z)
+    inverse = 1.0 / rho if rho > 0.0 else 0.0
+    return rho, y * inverse, z * inverse
+
+
+@inlined
+def _pin(J: Joint, d: Any, D: Any) -> Point:
+    """The pin's tip in the hole."""
+    centre = moved(moved(d, J.x_P, D[0]), J.y_H, D[1])
+    centre = (centre[0], centre[1] - J.y_H, centre[2])  # from the axis of the hole
     # towards the axis in the plane of the circle
-    cosine = D[4] * (c_y - J.y_H) + D[7] * c_z
-    sine = D[5] * (c_y - J.y_H) + D[8] * c_z
-    length = np.sqrt(cosine * cosine + sine * sine)
-    cosine = cosine / length if length > 0.0 else 1.0
-    sine = sine / length if length > 0.0 else 0.0
-    r = J.r_P2
-    rho = 1.0
-    o_y = 0.0
-    o_z = 0.0
-    x = 0.0
+    _, cosine, sine = _radius(
+        D[1][1] * centre[1] + D[1][2] * centre[2], D[2][1] * centre[1] + D[2][2] * centre[2]
+    )  # fmt: skip
+    if cosine == 0.0 and sine == 0.0:
+        cosine = 1.0
+    at = centre
     for step in range(4):
-        y_1 = r * cosine
-        z_1 = r * sine
-        x = c_x + D[1] * y_1 + D[2] * z_1
-        o_y = c_y - J.y_H + D[4] * y_1 + D[5] * z_1
-        o_z = c_z + D[7] * y_1 + D[8] * z_1
-        rho = np.sqrt(o_y * o_y + o_z * o_z)
-        reach = (x - J.x_rear) * J.sin_a + (rho - J.r_H1) * J.cos_a
+        n = times(J.r_P2, plus(times(cosine, D[1]), times(sine, D[2])))
+        at = plus(centre, n)
+        rho, e_y, e_z = _radius(at[1], at[2])
+        reach = (at[0] - J.x_rear) * J.sin_a + (rho - J.r_H1) * J.cos_a
         if step == 3 or reach < -_NEAR:
             break
         # Newton step for the largest reach along the circle
-        t_x = D[2] * y_1 - D[1] * z_1
-        t_y = D[5] * y_1 - D[4] * z_1
-        t_z = D[8] * y_1 - D[7] * z_1
-        n_x = x - c_x
-        n_y = o_y - c_y + J.y_H
-        n_z = o_z - c_z
-        radial = (o_y * t_y + o_z * t_z) / rho
-        first = J.sin_a * t_x + J.cos_a * radial
-        second = -J.sin_a * n_x + J.cos_a * ((t_y * t_y + t_z * t_z - o_y * n_y - o_z * n_z - radial * radial) / rho)
+        t = times(J.r_P2, minus(times(cosine, D[2]), times(sine, D[1])))
+        radial = e_y * t[1] + e_z * t[2]
+        first = J.sin_a * t[0] + J.cos_a * radial
+        bent = t[1] * t[1] + t[2] * t[2] - at[1] * n[1] - at[2] * n[2] - radial * radial
+        second = -J.sin_a * n[0] + J.cos_a * bent / rho
         turn = -first / second if second < 0.0 else 0.0
         turn = min(max(turn, -0.5), 0.5)
         norm = 1.0 / np.sqrt(1.0 + turn * turn)
         cosine, sine = (cosine - turn * sine) * norm, (sine + turn * cosine) * norm
-    inverse = 1.0 / rho if rho > 0.0 else 0.0
-    gap = (J.x_rear - x) * J.sin_a - (rho - J.r_H1) * J.cos_a
-    return gap, x, J.y_H + o_y, o_z, -J.sin_a, -J.cos_a * o_y * inverse, -J.cos_a * o_z * inverse
+    rho, e_y, e_z = _radius(at[1], at[2])
+    gap = (J.x_rear - at[0]) * J.sin_a - (rho - J.r_H1) * J.cos_a
+    return Point(gap, (at[0], J.y_H + at[1], at[2]), (-J.sin_a, -J.cos_a * e_y, -J.cos_a * e_z))
 
 
 @inlined
-def _mouth(J: Joint, d: Any, D: Any) -> Any:
-    """Gap, contact point and direction of the lower edge of the hole's mouth on the pin."""
-    y = J.y_H - J.r_H1
-    e_x = J.x_rear - d[0]
-    e_y = y - d[1]
-    e_z = -d[2]
-    x_i = D[0] * e_x + D[3] * e_y + D[6] * e_z
-    o_y = D[1] * e_x + D[4] * e_y + D[7] * e_z - J.y_H
-    o_z = D[2] * e_x + D[5] * e_y + D[8] * e_z
-    rho = np.sqrt(o_y * o_y + o_z * o_z)
-    inverse = 1.0 / rho if rho > 0.0 else 0.0
-    gap = (x_i - J.x_R) * J.sin_b + (rho - J.r_P1) * J.cos_b
-    n_y = J.cos_b * o_y * inverse
-    n_z = J.cos_b * o_z * inverse
-    return (
-        gap,
-        J.x_rear,
-        y,
-        0.0,
-        -(D[0] * J.sin_b + D[1] * n_y + D[2] * n_z),
-        -(D[3] * J.sin_b + D[4] * n_y + D[5] * n_z),
-        -(D[6] * J.sin_b + D[7] * n_y + D[8] * n_z),
-    )
+def _mouth(J: Joint, d: Any, D: Any) -> Point:
+    """The lower edge of the hole's mouth on the pin."""
+    at = (J.x_rear, J.y_H - J.r_H1, 0.0)
+    far = minus(at, d)
+    rho, e_y, e_z = _radius(dot(D[1], far) - J.y_H, dot(D[2], far))
+    gap = (dot(D[0], far) - J.x_R) * J.sin_b + (rho - J.r_P1) * J.cos_b
+    return Point(gap, at, _image(D, (-J.sin_b, -J.cos_b * e_y, -J.cos_b * e_z)))
 
 
 @inlined
-def _contact(k: float, d: float, dt: float, g: float, p: Any, e: Any, twist: Any, held: float, before: float) -> Any:
-    """Force f of a contact, its damper's part, the rate of its gap, what damper and switching took, and moments of e.
+def _contact(k: float, d: float, dt: float, c: Point, twist: Any, held: float, before: float) -> Force:
+    """Force of a contact; held, before: the damper's part and the rate of the gap in the last step."""
+    moment = cross(c.at, c.e)
+    rate = dot(c.e, twist[0]) + dot(moment, twist[1])
+    f = -k * c.gap - d * rate
+    f = f if c.gap < 0.0 and f > 0.0 else 0.0
+    work = switching(k, c.gap, rate, dt) - 0.5 * dt * held * (before + rate)
+    return Force(f, f + k * c.gap if c.gap < 0.0 else 0.0, rate, work, moment)
 
-    held, before: the damper's part and the rate of the last step; moments about the centre of j.
-    """
-    m_x = p[1] * e[2] - p[2] * e[1]
-    m_y = p[2] * e[0] - p[0] * e[2]
-    m_z = p[0] * e[1] - p[1] * e[0]
-    rate = e[0] * twist[0] + e[1] * twist[1] + e[2] * twist[2] + m_x * twist[3] + m_y * twist[4] + m_z * twist[5]
-    f = -k * g - d * rate
-    f = f if g < 0.0 and f > 0.0 else 0.0
-    work = switching(k, g, rate, dt) - 0.5 * dt * held * (before + rate)
-    return f, f + k * g if g < 0.0 else 0.0, rate, work, m_x, m_y, m_z
+
+@inlined
+def _keep(c: Force, i: int, contact: int, N: Any, damper: Any) -> None:
+    """Write what the next step needs of a contact."""
+    N[i, contact] = c.f
+    damper[i, contact] = c.damper
+    damper[i, contact + N_CONTACTS] = c.rate
 
 
 @inlined
 def _relative(q: Any, R: Any, i: int, j: int) -> Any:
-    """Place d and rotation D of element i in the frame of j."""
-    x = q[i, 0] - q[j, 0]
-    y = q[i, 1] - q[j, 1]
-    z = q[i, 3] - q[j, 3]
-    d = (
-        R[j, 0] * x + R[j, 3] * y + R[j, 6] * z,
-        R[j, 1] * x + R[j, 4] * y + R[j, 7] * z,
-        R[j, 2] * x + R[j, 5] * y + R[j, 8] * z,
-    )
+    """Place d of element i and its axes D in the frame of j."""
     D = (
-        R[j, 0] * R[i, 0] + R[j, 3] * R[i, 3] + R[j, 6] * R[i, 6],
-        R[j, 0] * R[i, 1] + R[j, 3] * R[i, 4] + R[j, 6] * R[i, 7],
-        R[j, 0] * R[i, 2] + R[j, 3] * R[i, 5] + R[j, 6] * R[i, 8],
-        R[j, 1] * R[i, 0] + R[j, 4] * R[i, 3] + R[j, 7] * R[i, 6],
-        R[j, 1] * R[i, 1] + R[j, 4] * R[i, 4] + R[j, 7] * R[i, 7],
-        R[j, 1] * R[i, 2] + R[j, 4] * R[i, 5] + R[j, 7] * R[i, 8],
-        R[j, 2] * R[i, 0] + R[j, 5] * R[i, 3] + R[j, 8] * R[i, 6],
-        R[j, 2] * R[i, 1] + R[j, 5] * R[i, 4] + R[j, 8] * R[i, 7],
-        R[j, 2] * R[i, 2] + R[j, 5] * R[i, 5] + R[j, 8] * R[i, 8],
+        to_body(R, j, (R[i, 0], R[i, 3], R[i, 6])),
+        to_body(R, j, (R[i, 1], R[i, 4], R[i, 7])),
+        to_body(R, j, (R[i, 2], R[i, 5], R[i, 8])),
     )
-    return d, D
+    return to_body(R, j, minus(straight(q, i), straight(q, j))), D
 
 
 @compiled
@@ -243,116 +202,64 @@ def _pairs(q: Any, u: Any, R: Any, first: Any, behind: Any, other: Any, pair: An
     """Elements i from `first` to `behind` in the frames of j from `other` on (unsigned): d, D, twist in `pair`."""
     for i in range(first, behind):
         j = i - first + other
-        (d_x, d_y, d_z), (D_0, D_1, D_2, D_3, D_4, D_5, D_6, D_7, D_8) = _relative(q, R, i, j)
-        v_x = u[i, 0] - u[j, 0]
-        v_y = u[i, 1] - u[j, 1]
-        v_z = u[i, 3] - u[j, 3]
-        o_x = D_0 * u[i, 4] + D_1 * u[i, 5] + D_2 * u[i, 2]
-        o_y = D_3 * u[i, 4] + D_4 * u[i, 5] + D_5 * u[i, 2]
-        o_z = D_6 * u[i, 4] + D_7 * u[i, 5] + D_8 * u[i, 2]
-        pair[i, 0] = d_x
-        pair[i, 1] = d_y
-        pair[i, 2] = d_z
-        pair[i, 3] = D_0
-        pair[i, 4] = D_1
-        pair[i, 5] = D_2
-        pair[i, 6] = D_3
-        pair[i, 7] = D_4
-        pair[i, 8] = D_5
-        pair[i, 9] = D_6
-        pair[i, 10] = D_7
-        pair[i, 11] = D_8
-        pair[i, 12] = R[j, 0] * v_x + R[j, 3] * v_y + R[j, 6] * v_z - o_y * d_z + o_z * d_y
-        pair[i, 13] = R[j, 1] * v_x + R[j, 4] * v_y + R[j, 7] * v_z - o_z * d_x + o_x * d_z
-        pair[i, 14] = R[j, 2] * v_x + R[j, 5] * v_y + R[j, 8] * v_z - o_x * d_y + o_y * d_x
-        pair[i, 15] = o_x - u[j, 4]
-        pair[i, 16] = o_y - u[j, 5]
-        pair[i, 17] = o_z - u[j, 2]
+        d, D = _relative(q, R, i, j)
+        omega = _image(D, turning(u, i))
+        v = to_body(R, j, minus(straight(u, i), straight(u, j)))
+        set_columns(d, pair, i, PLACE)
+        set_columns(D[0], pair, i, AXIS_X)
+        set_columns(D[1], pair, i, AXIS_Y)
+        set_columns(D[2], pair, i, AXIS_Z)
+        set_columns(plus(v, cross(d, omega)), pair, i, MOTION)
+        set_columns(minus(omega, turning(u, j)), pair, i, TURN)
 
 
 @inlined
 def _row(pair: Any, i: int) -> Any:
     """d, D and twist of joint i."""
-    d = (pair[i, 0], pair[i, 1], pair[i, 2])
-    D = (
-        pair[i, 3],
-        pair[i, 4],
-        pair[i, 5],
-        pair[i, 6],
-        pair[i, 7],
-        pair[i, 8],
-        pair[i, 9],
-        pair[i, 10],
-        pair[i, 11],
-    )
-    return d, D, (pair[i, 12], pair[i, 13], pair[i, 14], pair[i, 15], pair[i, 16], pair[i, 17])
+    D = (columns(pair, i, AXIS_X), columns(pair, i, AXIS_Y), columns(pair, i, AXIS_Z))
+    return columns(pair, i, PLACE), D, (columns(pair, i, MOTION), columns(pair, i, TURN))
 
 
 @compiled
 def _planes(J: Joint, pair: Any, old: Any, N: Any, damper: Any, wrench: Any, dt: float) -> float:
     """Contacts with the plane rear side, whose force is along x; works of dampers and switching."""
     work = 0.0
-    back = (-1.0, 0.0, 0.0)
     for i in range(J.N_E):
         d, D, twist = _row(pair, i)
-        g, x, y, z = _rocking(J, d, D, J.z_R)
-        f_0, d_0, r_0, w_0, _, y_0, z_0 = _contact(J.k_R, J.d_R, dt, g, (x, y, z), back, twist, old[i, 0], old[i, 6])
-        g, x, y, z = _rocking(J, d, D, -J.z_R)
-        f_1, d_1, r_1, w_1, _, y_1, z_1 = _contact(J.k_R, J.d_R, dt, g, (x, y, z), back, twist, old[i, 1], old[i, 7])
-        x, y, z = _point(d, D, J.x_T, J.y_T, 0.0)
-        g = J.x_rear - x
-        f_2, d_2, r_2, w_2, _, y_2, z_2 = _contact(J.k_T, J.d_T, dt, g, (x, y, z), back, twist, old[i, 2], old[i, 8])
-        x, y, z = _point(d, D, J.x_B, J.y_B, 0.0)
-        g = J.x_rear - x
-        f_3, d_3, r_3, w_3, _, y_3, z_3 = _contact(J.k_B, J.d_B, dt, g, (x, y, z), back, twist, old[i, 3], old[i, 9])
-        work += w_0 + w_1 + w_2 + w_3
-        N[i, 0] = f_0
-        N[i, 1] = f_1
-        N[i, 2] = f_2
-        N[i, 3] = f_3
-        damper[i, 0] = d_0
-        damper[i, 1] = d_1
-        damper[i, 2] = d_2
-        damper[i, 3] = d_3
-        damper[i, 6] = r_0
-        damper[i, 7] = r_1
-        damper[i, 8] = r_2
-        damper[i, 9] = r_3
-        wrench[i, 0] = -(f_0 + f_1 + f_2 + f_3)
-        wrench[i, 4] = f_0 * y_0 + f_1 * y_1 + f_2 * y_2 + f_3 * y_3
-        wrench[i, 5] = f_0 * z_0 + f_1 * z_1 + f_2 * z_2 + f_3 * z_3
+        left = _contact(J.k_R, J.d_R, dt, _rocking(J, d, D, J.z_R), twist, old[i, 0], old[i, 6])
+        right = _contact(J.k_R, J.d_R, dt, _rocking(J, d, D, -J.z_R), twist, old[i, 1], old[i, 7])
+        top = _contact(J.k_T, J.d_T, dt, _point(J, d, D, J.x_T, J.y_T), twist, old[i, 2], old[i, 8])
+        bottom = _contact(J.k_B, J.d_B, dt, _point(J, d, D, J.x_B, J.y_B), twist, old[i, 3], old[i, 9])
+        work += left.work + right.work + top.work + bottom.work
+        _keep(left, i, 0, N, damper)
+        _keep(right, i, 1, N, damper)
+        _keep(top, i, 2, N, damper)
+        _keep(bottom, i, 3, N, damper)
+        M = plus(
+            plus(times(left.f, left.moment), times(right.f, right.moment)),
+            plus(times(top.f, top.moment), times(bottom.f, bottom.moment)),
+        )
+        set_columns((-(left.f + right.f + top.f + bottom.f), M[1], M[2]), wrench, i, PLANE)
     return work
 
 
 @compiled
 def _mouths(J: Joint, pair: Any, old: Any, N: Any, damper: Any, wrench: Any, dt: float) -> float:
-    """Mouth of the hole on the pin; the components of the wrench that `_planes` does not have are written."""
+    """Mouth of the hole on the pin, no pin in the hole, and how near that is; works of dampers and switching."""
     work = 0.0
     for i in range(J.N_E):
         d, D, twist = _row(pair, i)
-        g, x, y, z, e_x, e_y, e_z = _mouth(J, d, D)
-        f, h, r, w, a, b, c = _contact(J.k_PH, J.d_PH, dt, g, (x, y, z), (e_x, e_y, e_z), twist, old[i, 5], old[i, 11])
-        work += w
-        N[i, 4] = 0.0
-        N[i, 5] = f
-        damper[i, 4] = 0.0
-        damper[i, 5] = h
-        damper[i, 10] = 0.0
-        damper[i, 11] = r
-        wrench[i, 1] = f * e_y
-        wrench[i, 2] = f * e_z
-        wrench[i, 3] = f * a
-        # for the pins, which come one by one
-        wrench[i, 6] = f * e_x
-        wrench[i, 7] = f * b
-        wrench[i, 8] = f * c
-        # how far the lowest point of the tip is in the hole, with the axis of its circle from the axis of the hole
-        t_x = d[0] + D[0] * J.x_P + D[1] * J.y_H
-        t_y = d[1] + D[3] * J.x_P + D[4] * J.y_H - J.y_H
-        t_z = d[2] + D[6] * J.x_P + D[7] * J.y_H
-        wrench[i, 9] = (t_x - J.x_rear + J.r_P2 * np.sqrt(D[1] * D[1] + D[2] * D[2])) * J.sin_a + (
-            np.sqrt(t_y * t_y + t_z * t_z) + J.r_P2 - J.r_H1
-        ) * J.cos_a
+        mouth = _mouth(J, d, D)
+        c = _contact(J.k_PH, J.d_PH, dt, mouth, twist, old[i, _MOUTH], old[i, _MOUTH + N_CONTACTS])
+        work += c.work
+        _keep(c, i, _MOUTH, N, damper)
+        _keep(Force(0.0, 0.0, 0.0, 0.0, _BACK), i, _PIN, N, damper)
+        set_columns(times(c.f, mouth.e), wrench, i, FORCE)
+        set_columns(times(c.f, c.moment), wrench, i, MOMENT)
+        t = moved(moved(d, J.x_P, D[0]), J.y_H, D[1])
+        rho, _, _ = _radius(t[1] - J.y_H, t[2])
+        along = t[0] - J.x_rear + J.r_P2 * np.sqrt(D[1][0] * D[1][0] + D[2][0] * D[2][0])
+        wrench[i, DEPTH] = along * J.sin_a + (rho + J.r_P2 - J.r_H1) * J.cos_a
     return work
 
 
@@ -386,27 +293,40 @@ def joint_forces(
     work += _mouths(J, pair, old, N, damper, wrench, dt)
     i = 0
     while True:  # not a loop over all joints, which the compiler would do for all of them
-        while i < J.N_E and wrench[i, 9] < -_NEAR and old[i, 4] == 0.0:
+        while i < J.N_E and wrench[i, DEPTH] < -_NEAR and old[i, _PIN] == 0.0:
             i += 1
         if i >= J.N_E:
             break
         d, D, twist = _row(pair, i)
-        g, x, y, z, e_x, e_y, e_z = _pin(J, d, D)
-        n, h, r, w, a, b, c = _contact(J.k_PH, J.d_PH, dt, g, (x, y, z), (e_x, e_y, e_z), twist, old[i, 4], old[i, 10])
-        work += w
-        N[i, 4] = n
-        damper[i, 4] = h
-        damper[i, 10] = r
-        wrench[i, 1] += n * e_y
-        wrench[i, 2] += n * e_z
-        wrench[i, 3] += n * a
-        wrench[i, 6] += n * e_x
-        wrench[i, 7] += n * b
-        wrench[i, 8] += n * c
+        pin = _pin(J, d, D)
+        c = _contact(J.k_PH, J.d_PH, dt, pin, twist, old[i, _PIN], old[i, _PIN + N_CONTACTS])
+        work += c.work
+        _keep(c, i, _PIN, N, damper)
+        add_columns(times(c.f, pin.e), wrench, i, FORCE)
+        add_columns(times(c.f, c.moment), wrench, i, MOMENT)
         i += 1
     _hand_over(R, pair, wrench, np.uint64(0), last, np.uint64(1), f)
     _hand_over(R, pair, wrench, last, np.uint64(J.N_E), np.uint64(0), f)
     return work
+
+
+@inlined
+def _wrench(wrench: Any, i: int) -> Any:
+    """Force and moment of all contacts of joint i at the centre of j, in its frame."""
+    of_plane = columns(wrench, i, PLANE)
+    F = plus(columns(wrench, i, FORCE), (of_plane[0], 0.0, 0.0))
+    return F, plus(columns(wrench, i, MOMENT), (0.0, of_plane[1], of_plane[2]))
+
+
+@inlined
+def _load(f: Any, i: int, F: Any, M: Any) -> None:
+    """Add force and moment to those of element i."""
+    f[i, 0] += F[0]
+    f[i, 1] += F[1]
+    f[i, 3] += F[2]
+    f[i, 4] += M[0]
+    f[i, 5] += M[1]
+    f[i, 2] += M[2]
 
 
 @compiled
@@ -414,29 +334,13 @@ def _hand_over(R: Any, pair: Any, wrench: Any, first: Any, behind: Any, other: A
     """Forces on the elements j in front, from `other` on, then on the elements i of the joints."""
     for i in range(first, behind):
         j = i - first + other
-        F_x = wrench[i, 0] + wrench[i, 6]
-        F_y = wrench[i, 1]
-        F_z = wrench[i, 2]
-        f[j, 0] -= R[j, 0] * F_x + R[j, 1] * F_y + R[j, 2] * F_z
-        f[j, 1] -= R[j, 3] * F_x + R[j, 4] * F_y + R[j, 5] * F_z
-        f[j, 3] -= R[j, 6] * F_x + R[j, 7] * F_y + R[j, 8] * F_z
-        f[j, 4] -= wrench[i, 3]
-        f[j, 5] -= wrench[i, 4] + wrench[i, 7]
-        f[j, 2] -= wrench[i, 5] + wrench[i, 8]
+        F, M = _wrench(wrench, i)
+        _load(f, j, times(-1.0, to_inertial(R, j, F)), times(-1.0, M))
     for i in range(first, behind):
-        j = i - first + other
-        F_x = wrench[i, 0] + wrench[i, 6]
-        F_y = wrench[i, 1]
-        F_z = wrench[i, 2]
-        f[i, 0] += R[j, 0] * F_x + R[j, 1] * F_y + R[j, 2] * F_z
-        f[i, 1] += R[j, 3] * F_x + R[j, 4] * F_y + R[j, 5] * F_z
-        f[i, 3] += R[j, 6] * F_x + R[j, 7] * F_y + R[j, 8] * F_z
-        M_x = wrench[i, 3] - pair[i, 1] * F_z + pair[i, 2] * F_y
-        M_y = wrench[i, 4] + wrench[i, 7] - pair[i, 2] * F_x + pair[i, 0] * F_z
-        M_z = wrench[i, 5] + wrench[i, 8] - pair[i, 0] * F_y + pair[i, 1] * F_x
-        f[i, 4] += pair[i, 3] * M_x + pair[i, 6] * M_y + pair[i, 9] * M_z
-        f[i, 5] += pair[i, 4] * M_x + pair[i, 7] * M_y + pair[i, 10] * M_z
-        f[i, 2] += pair[i, 5] * M_x + pair[i, 8] * M_y + pair[i, 11] * M_z
+        d, D, _ = _row(pair, i)
+        F, M = _wrench(wrench, i)
+        M = minus(M, cross(d, F))
+        _load(f, i, to_inertial(R, i - first + other, F), (dot(D[0], M), dot(D[1], M), dot(D[2], M)))
 
 
 @compiled
@@ -444,12 +348,10 @@ def joint_energy(J: Joint, q: Any, R: Any) -> float:
     """Energy stored in all joints [J]."""
     energy = 0.0
     for i in range(J.N_E):
-        j = i + 1 if i + 1 < J.N_E else 0
-        d, D = _relative(q, R, i, j)
-        left = _rocking(J, d, D, J.z_R)
-        right = _rocking(J, d, D, -J.z_R)
-        energy += J.k_R * (min(left[0], 0.0) ** 2 + min(right[0], 0.0) ** 2)
-        energy += J.k_T * min(J.x_rear - _point(d, D, J.x_T, J.y_T, 0.0)[0], 0.0) ** 2
-        energy += J.k_B * min(J.x_rear - _point(d, D, J.x_B, J.y_B, 0.0)[0], 0.0) ** 2
-        energy += J.k_PH * (min(_pin(J, d, D)[0], 0.0) ** 2 + min(_mouth(J, d, D)[0], 0.0) ** 2)
+        d, D = _relative(q, R, i, i + 1 if i + 1 < J.N_E else 0)
+        left, right = _rocking(J, d, D, J.z_R), _rocking(J, d, D, -J.z_R)
+        top, bottom = _point(J, d, D, J.x_T, J.y_T), _point(J, d, D, J.x_B, J.y_B)
+        energy += J.k_R * (min(left.gap, 0.0) ** 2 + min(right.gap, 0.0) ** 2)
+        energy += J.k_T * min(top.gap, 0.0) ** 2 + J.k_B * min(bottom.gap, 0.0) ** 2
+        energy += J.k_PH * (min(_pin(J, d, D).gap, 0.0) ** 2 + min(_mouth(J, d, D).gap, 0.0) ** 2)
     return 0.5 * energy

@@ -37,7 +37,6 @@ from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.compiled import compiled, inlined, spliced
 from rtcvt.offline.pushbelt.contact import ledger, maxwell
 from rtcvt.offline.pushbelt.contact.element_ring import saddle
-from rtcvt.offline.pushbelt.contact.friction import flank_friction
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.sheave import Load, load_energy
 from rtcvt.offline.pushbelt.planar import model as hybrid
@@ -248,8 +247,8 @@ def model(
         left, right = Coupled(sheaves, (loose, fixed), (1.0, 0.0)), Coupled(sheaves, (fixed, loose), (0.0, 1.0))
     body = Body(belt.N_E, belt.m_E, Theta[0], Theta[1], belt.J_E)
     return Model(
-        belt, sheaves, body, joint(belt, more.z_R), half, across, guides, flank_friction(belt), left, right,
-        load or Load(), mirrored,
+        belt, sheaves, body, joint(belt, more.z_R), half, across, guides, parameters.contacts.friction.made(), left,
+        right, load or Load(), mirrored,
     )  # fmt: skip
 
 

@@ -40,12 +40,10 @@ def lift(m: Model, x: hybrid.State) -> State:
     Raises
     ------
     InputError
-        The layers of the ring sets slide on each other, or the pulleys hold the belt so far out of line that a strand
+        The pulleys hold the belt so far out of line that a strand
         is steeper than `STEEPEST`.
     """
     b, N_E, N_B = m.belt, m.belt.N_E, m.belt.N_B
-    if b.mu_L > 0.0:
-        raise InputError("pushbelt", "contacts.mu_L", b.mu_L, "none: the spatial model's ring sets have plane sections")
     s, sd = np.tile(x.s, (2, 1, 1)), np.tile(x.sd, (2, 1, 1))
     deflection = np.tile(x.z, (2, 1, 1))
     path = taut_path(x.q_R[None, :, :2], b.d_A)

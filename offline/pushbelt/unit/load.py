@@ -10,12 +10,12 @@ is behind it: d = 2 zeta sqrt(K/(1/J + 1/J_L)). A car of mass m on wheels of rad
 K = K_axle/i_F^2 and J_L = (m r^2 + J_wheels)/i_F^2.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
 from rtcvt.offline.pushbelt.contact.sheave import Load
-from rtcvt.unitfile import Record, quantity_in
+from rtcvt.unitfile import Record, chosen_by, quantity_in
 
 Stiffness = Annotated[float, quantity_in("N.m/rad", above=0.0)]
 Inertia = Annotated[float, quantity_in("kg.m2", above=0.0)]
@@ -84,18 +84,10 @@ class Damper(Record):
         return Load(d=d, J=d * self.time)
 
 
-def _kind(value: Any) -> Any:
-    return value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
-
-
 Loads = Annotated[
-    Annotated[Torque, Tag("torque")]
-    | Annotated[Bench, Tag("bench")]
-    | Annotated[Car, Tag("car")]
-    | Annotated[Damper, Tag("damper")],
-    Discriminator(
-        _kind,
-        custom_error_type="load",
-        custom_error_message='a table with kind = "torque", "bench", "car" or "damper"',
-    ),
+    Annotated[Torque, Tag("TorqueTable")]
+    | Annotated[Bench, Tag("BenchTable")]
+    | Annotated[Car, Tag("CarTable")]
+    | Annotated[Damper, Tag("DamperTable")],
+    chosen_by("kind", Torque, Bench, Car, Damper),
 ]

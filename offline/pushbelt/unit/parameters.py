@@ -26,6 +26,7 @@ from pydantic import Field, model_validator
 from rtcvt.errors import InputError, ask, ask_about_friction
 from rtcvt.kind import Unit
 from rtcvt.model import Variable, VariableTable
+from rtcvt.offline.pushbelt.contact.friction import Coefficient, FlankFriction, Velocity
 from rtcvt.offline.pushbelt.unit.load import Loads
 from rtcvt.offline.sheave.profile import Drawing
 from rtcvt.scenario import Scenario, Signal, sample_inputs
@@ -40,7 +41,6 @@ Array = NDArray[np.float64]
 PLAY = 0.3e-3  # [m] of endplay without load that a belt of this class has
 MOST_PLAY = 2e-3  # [m] with which a belt is accepted
 USUAL_MU = 0.2  # steel on steel in oil
-V_MU = (2e-4, 0.1)  # [m/s] slip at which friction of a lubricated flank is taken to be full, lower and upper bound
 RIM = 0.5e-3  # [m] by which the rim of a drawn sheave may differ from that of the pulleys
 OUTLINE = 0.3e-3, np.radians(1.0)  # [m], [rad] by which z_P and delta_0 may differ from the drawn outline
 MOST_OVER = 3.0  # thicknesses by which the elements of a case may be more than the unloaded ring has room for
@@ -54,8 +54,6 @@ Play = Annotated[float, quantity_in("m", at_least=0.0)]
 Stiffness = Annotated[float, quantity_in("N/m", above=0.0)]
 Ratio = Annotated[float, Field(ge=0.0, lt=1.0)]  # damping ratio
 Time = Annotated[float, quantity_in("s", at_least=0.0)]
-Velocity = Annotated[float, quantity_in("m/s", above=0.0)]
-Coefficient = Annotated[float, Field(ge=0.0, lt=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 Share = Annotated[float, Field(ge=0.0)]
 Force = Annotated[float, quantity_in("N", at_least=0.0)]
@@ -186,10 +184,7 @@ class Contacts(Record):
     joint_damping: Ratio  # of element and element, by the critical one
     flank_damping: Ratio  # of element and sheave, by the critical one
     saddle_damping: Ratio  # of element and ring, by the critical one
-    mu: Coefficient  # element-sheave
-    mu_0: Coefficient | None = None  # at low slip, if it falls to mu (Stribeck) around the speed v_S
-    v_S: Velocity | None = None  # of Stribeck's law, for oils whose friction falls with slip
-    v_mu: Velocity  # slip over which the flanks' friction grows to mu, 0.2 mm/s to 0.1 m/s
+    friction: FlankFriction  # law of element and sheave
     mu_R: Coefficient  # element-ring
     v_muR: Velocity  # slip below which the ring's friction is regularised
     mu_L: Annotated[float, Field(gt=0.0, lt=1.0)] | None = (
@@ -197,15 +192,16 @@ class Contacts(Record):
     )
     v_muL: Velocity = 0.01  # slip below which the layers' friction is regularised
 
-    @model_validator(mode="after")
-    def _fits(self) -> "Contacts":
-        if not V_MU[0] <= self.v_mu <= V_MU[1]:
-            raise ValueError(f"v_mu: {1e3 * V_MU[0]:g} mm/s to {V_MU[1]:g} m/s; it is {self.v_mu:g} m/s")
-        if (self.mu_0 is None) != (self.v_S is None):
-            raise ValueError("mu_0 and v_S: both or neither")
-        if self.mu_0 is not None and not 0.0 < self.mu <= self.mu_0:
-            raise ValueError("0 < mu <= mu_0: friction falls with the slip")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_releases(cls, data: Any) -> Any:
+        """Read a file in which the parameters of the flanks' friction are keys of this table."""
+        if not isinstance(data, dict) or "friction" in data or "mu" not in data:
+            return data
+        rest = dict(data)
+        own = {k: v for k in ("mu", "v_mu", "mu_0", "v_S") if (v := rest.pop(k, None)) is not None}
+        law = "stribeck" if {"mu_0", "v_S"} & set(own) else "coulomb"
+        return rest | {"friction": {"law": law, **own}}
 
 
 class Spatial(Record):
@@ -326,10 +322,10 @@ class Parameters(Unit):
                     f"element.N_E0 = {e.N_E0} holds"
                 )
         held = capacity(whole.mu, whole.cos_d, 20e3) * (r - whole.h_off)
-        for key in ("mu", "mu_0", "mu_R", "mu_L"):
-            value = getattr(self.contacts, key)
+        friction = {f"friction.{key}": value for key, value in self.contacts.friction if key in ("mu", "mu_0")}
+        for key, value in (friction | {"mu_R": self.contacts.mu_R, "mu_L": self.contacts.mu_L}).items():
             if value is not None:
-                effect = f", and 20 kN would hold {held:.0f} N.m at ratio 1" if key == "mu" else ""
+                effect = f", and 20 kN would hold {held:.0f} N.m at ratio 1" if key == "friction.mu" else ""
                 ask_about_friction(self.source, f"contacts.{key}", value, USUAL_MU, effect)
         y, half = np.array(e.outline).T
         width, lower, upper = np.interp((e.y_P, e.y_F0, e.y_F1), y, half)
@@ -375,7 +371,7 @@ class MassProperties(NamedTuple):
 class Belt(NamedTuple):
     """Belt of N_E elements in SI units, scaled from N_E0 real ones. Names are those of `Element`, `Ring`, `Contacts`.
 
-    ``rise`` is mu_0/mu - 1 at the flanks, 0 without Stribeck's law; ``h_off`` is the height of the ring's neutral fibre
+    ``mu`` is that of the flanks at high slip; ``h_off`` is the height of the ring's neutral fibre
     on the saddle above the rocking edge, ``h_ring`` the height of the ring set, ``d_align`` the alignment offset,
     ``m_star`` the mass per length of undeformed belt.
     """
@@ -421,8 +417,6 @@ class Belt(NamedTuple):
     c_el: float
     d_el: float
     mu: float
-    rise: float
-    v_S: float
     v_mu: float
     mu_R: float
     v_muR: float
@@ -441,8 +435,6 @@ class Belt(NamedTuple):
     h_off: float
     m_star: float
     layers: int = 1
-    mu_L: float = 0.0  # 0: the set's section stays plane
-    v_muL: float = 0.01
 
 
 class Sheaves(NamedTuple):
@@ -592,9 +584,6 @@ def belt(
         "d_el": c.flank_damping * float(np.sqrt(2.0 * c_el * mass.m)) / tan_d,
         "k_S": k_S,
         "d_S": 2.0 * c.saddle_damping * float(np.sqrt(k_S * mass.m / 2.0)),
-        "rise": 0.0 if c.mu_0 is None else c.mu_0 / c.mu - 1.0,
-        "v_S": 1.0 if c.v_S is None else c.v_S,
-        "mu_L": c.mu_L or 0.0,
         "EA": r.E * area,
         "EI": EI,
         "rhoA": rhoA,
@@ -605,7 +594,8 @@ def belt(
         "h_off": e.h_P - e.h_R + 0.5 * h_ring,
         "m_star": rhoA + N_E * mass.m / r.l_R,
     }
-    return Belt(**{name: value for of in (e, r, c, p) for name, value in of if name in Belt._fields} | changed)
+    given = {name: value for of in (e, r, c, c.friction, p) for name, value in of if name in Belt._fields}
+    return Belt(**given | changed)
 
 
 def sheaves(parameters: Parameters) -> Sheaves:

@@ -54,7 +54,7 @@ def forward(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) ->
         mean = plan.mean
         whole = next(r for r in plan.run if r.name == name).run(plan.settle + mean)
     else:
-        mean, xi = plan.point_mean, point.xi * parameters.contacts.mu / unit.contacts.mu
+        mean, xi = plan.point_mean, point.xi * parameters.contacts.friction.mu / unit.contacts.friction.mu
         whole = Run(name, Point(point.ratio, point.omega_I, xi, point.F_O), settle=plan.point_settle + mean)
     s = whole.settings
     s = replace(s, scheme=plan.scheme, step=plan.step, N_E=s.N_E or plan.N_E, N_B=s.N_B or plan.N_B)
@@ -186,7 +186,7 @@ def unit_text(parameters: Parameters, chosen: Parameters, name: str) -> str:
     new: dict[tuple[str, str], Any] = {}
     for table in ("element", "ring", "pulleys", "contacts"):
         was, now = (getattr(p, table).model_dump() for p in (parameters, chosen))
-        new |= {(table, key): now[key] for key in now if now[key] != was[key]}
+        new |= _changed(table, was, now)
     if ("pulleys", "a") in new:
         new["pulleys", "A"] = chosen.pulleys.A
     lines, table = [], ""
@@ -205,6 +205,17 @@ def unit_text(parameters: Parameters, chosen: Parameters, name: str) -> str:
     if new:
         raise InputError(parameters.source, ".".join(min(new)), None, "a line of its own in the unit file")
     return "\n".join(lines) + "\n"
+
+
+def _changed(table: str, was: dict[str, Any], now: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """Values of a table and of those within it that differ, by table and key."""
+    found: dict[tuple[str, str], Any] = {}
+    for key, value in now.items():
+        if isinstance(value, dict):
+            found |= _changed(f"{table}.{key}", was[key], value)
+        elif value != was[key]:
+            found[table, key] = value
+    return found
 
 
 def _toml(value: Any) -> str:

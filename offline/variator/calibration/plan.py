@@ -17,8 +17,9 @@ from pydantic import Field, model_validator
 
 from rtcvt.errors import InputError, near
 from rtcvt.offline.pushbelt.checks.chapter7 import ChapterRun
+from rtcvt.offline.pushbelt.contact.friction import V_MU
 from rtcvt.offline.pushbelt.run.schedule import Scheme
-from rtcvt.offline.pushbelt.unit.parameters import V_MU, Parameters, drawn_sheaves, influence_numbers, sheaves
+from rtcvt.offline.pushbelt.unit.parameters import Parameters, drawn_sheaves, influence_numbers, sheaves
 from rtcvt.unitfile import Record, located, parse_table, quantity_in, read_toml
 
 if TYPE_CHECKING:
@@ -28,11 +29,15 @@ Array = NDArray[np.float64]
 Quantity = Literal["thrust ratio", "speed ratio", "torque", "slip", "loss"]
 
 
-def _contact(name: str) -> Callable[[Parameters, float], Parameters]:
-    def put(p: Parameters, x: float) -> Parameters:
+def _contact(name: str) -> Callable[[Parameters, Any], Parameters]:
+    def put(p: Parameters, x: Any) -> Parameters:
         return p.model_copy(update={"contacts": p.contacts.model_copy(update={name: x})})
 
     return put
+
+
+def _friction(p: Parameters, **values: float) -> Parameters:
+    return _contact("friction")(p, p.contacts.friction.model_copy(update=values))
 
 
 def _pulleys(p: Parameters, **values: Any) -> Parameters:
@@ -118,10 +123,10 @@ PARAMETERS: dict[str, tuple[Callable[[Parameters, float], Parameters], str]] = {
     "saddle_height": (_saddle, "h_P - h_R [m]"),
     "c_el": (_contact("c_el"), "stiffness of an element between its flanks [N/m]"),
     "k_R": (_contact("k_R"), "stiffness of the rocking edge [N/m]"),
-    "mu": (_contact("mu"), "friction of element and sheave"),
+    "mu": (lambda p, x: _friction(p, mu=x), "friction of element and sheave"),
     "mu_R": (_contact("mu_R"), "friction of element and ring"),
     "v_mu": (
-        lambda p, x: _contact("v_mu")(p, min(max(x, V_MU[0]), V_MU[1])),
+        lambda p, x: _friction(p, v_mu=min(max(x, V_MU[0]), V_MU[1])),
         "slip of the flanks' full friction [m/s]",
     ),
 }

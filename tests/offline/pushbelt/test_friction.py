@@ -1,17 +1,22 @@
 """Laws of friction: their limits, their choice, and that the model runs with the one that is chosen."""
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from pushbelt_starts import UNIT, begun
 from pushbelt_steps import stepping
-from pydantic import ValidationError
 
-from rtcvt.offline.pushbelt.contact.friction import FLANK_FRICTION, Coulomb, Stribeck, flank_friction, secant, tangent
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.contact.friction import FLANK_FRICTION, Coulomb, Stribeck, secant, tangent
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.unit.parameters import Contacts, belt
+from rtcvt.offline.pushbelt.run.prepare import prepare
+from rtcvt.offline.pushbelt.run.schedule import Case, Run
+from rtcvt.offline.pushbelt.unit.parameters import Contacts, read_parameters
+from rtcvt.unitfile import read_unit_file
 
+FILE = read_unit_file("pushbelt_24mm")
 LAWS = [Coulomb(0.1, 1e-3), Stribeck(0.1, 0.4, 0.02, 1e-3)]
 MU = [(0.1, 0.1), (0.14, 0.1)]  # of each: at low slip, at high slip
 
@@ -64,27 +69,64 @@ def test_stribeck_falls_around_its_speed_and_is_coulomb_without_rise():
         assert secant(law._replace(rise=0.0), v * v) == pytest.approx(secant(LAWS[0], v * v), rel=1e-14)
 
 
-def test_a_belt_has_the_law_of_its_unit_file():
-    assert flank_friction(belt(UNIT)) == Coulomb(UNIT.contacts.mu, UNIT.contacts.v_mu)
-    other = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"mu_0": 0.126, "v_S": 0.05})})
-    assert flank_friction(belt(other)) == pytest.approx(Stribeck(UNIT.contacts.mu, 0.2, 0.05, UNIT.contacts.v_mu))
+OLD = {"mu": 0.1, "v_mu": 1e-3}  # keys of [contacts] in files of earlier releases
+STRIBECK = OLD | {"mu_0": 0.12, "v_S": 0.05}
 
 
-@pytest.mark.parametrize("given", [{"mu_0": 0.2}, {"v_S": 0.1}, {"mu_0": 0.01, "v_S": 0.1}])
-def test_parameters_of_stribeck_that_make_no_law_are_refused(given):
-    with pytest.raises(ValidationError, match="mu"):
-        Contacts.model_validate(UNIT.contacts.model_dump(exclude_none=True) | given)
+def contacts(**given: Any) -> Contacts:
+    rest = UNIT.contacts.model_dump(exclude_none=True, exclude={"friction"})
+    return read_parameters(replace(FILE, data=FILE.data | {"contacts": rest | given})).contacts
+
+
+@pytest.mark.parametrize(
+    ("given", "law"),
+    [
+        ({"friction": {"law": "coulomb"} | OLD}, Coulomb(0.1, 1e-3)),
+        ({"friction": {"law": "stribeck"} | STRIBECK}, Stribeck(0.1, 0.2, 0.05, 1e-3)),
+        (OLD, Coulomb(0.1, 1e-3)),
+        (STRIBECK, Stribeck(0.1, 0.2, 0.05, 1e-3)),
+    ],
+)
+def test_a_run_has_the_law_of_its_unit_file(given, law):
+    unit = UNIT.model_copy(update={"contacts": contacts(**given)})
+    found = prepare(unit, Run("MED", Case("MED"), duration=1e-3, plot_step=1e-4)).model
+    assert found.friction == pytest.approx(law)
+    assert type(found.friction) is type(law)
+    assert (found.belt.mu, found.belt.v_mu) == (0.1, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"friction": {"law": "lugre"} | OLD}, r'contacts\.friction: a table with law = "coulomb" or "stribeck"'),
+        ({"friction": OLD}, r'contacts\.friction: a table with law = "coulomb" or "stribeck"'),
+        (
+            {"friction": {"law": "coulomb"} | STRIBECK},
+            r"mu_0: unknown key; allowed: law, mu, v_mu; .*friction\.v_S",
+        ),
+        (
+            {"friction": {"law": "stribeck"} | OLD},
+            r"mu_0: this key is required; missing too: contacts\.friction\.v_S",
+        ),
+        ({"friction": {"law": "stribeck"} | STRIBECK | {"mu_0": 0.01}}, r"contacts\.friction: 0 < mu <= mu_0"),
+        (OLD | {"mu_0": 0.2}, r"contacts\.friction\.v_S: this key is required"),
+        (OLD | {"v_mu": 1.0}, r"contacts\.friction: v_mu: 0\.2 mm/s to 0\.1 m/s"),
+    ],
+)
+def test_parameters_that_make_no_law_are_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        contacts(**given)
 
 
 @pytest.mark.slow
 def test_a_belt_with_more_friction_at_low_slip_has_more_in_its_flanks():
     """Over 1 ms at the load of the largest torque; the start is the same."""
-    plain, mobilised = begun("MED", 5).belt, []
+    mobilised = []
     for rise in (0.0, 0.3):
-        one = begun("MED", 5, 10, rise=rise, v_S=0.1)
+        one = begun("MED", 5, 10)
         b, x = one.belt, one.state
-        hybrid.run(hybrid.model(plain, one.sheaves), x, one.inputs[:2], 100)
-        m = hybrid.model(b, one.sheaves)
+        hybrid.run(hybrid.model(b, one.sheaves), x, one.inputs[:2], 100)
+        m = hybrid.model(b, one.sheaves, friction=Stribeck(b.mu, rise, 0.1, b.v_mu))
         w = hybrid.scratch(m, x, 1)
         for _ in stepping(m, x, w, one.inputs[1:], 100, 1e-6):
             pass

@@ -43,7 +43,7 @@ def test_the_unit_is_shipped_beside_the_gear_systems():
 @pytest.mark.parametrize(
     ("old", "new", "question"),
     [
-        ("mu = 0.105", "mu = 0.9", "contacts.mu = 0.9: .* 20 kN would hold 1978 N.m at ratio 1; did you mean 0.09?"),
+        ("mu = 0.105", "mu = 0.9", "friction.mu = 0.9: .* 20 kN would hold 1978 N.m at ratio 1; did you mean 0.09?"),
         ("mu_R = 0.05", "mu_R = 0.31", "contacts.mu_R = 0.31: .* at most 0.2; did you mean 0.031?"),
         ('delta_0 = "11 deg"', 'delta_0 = "9 deg"', "delta_0 = 0.157.*: the outline's flanks have 11 deg"),
         ('z_P = "11.922 mm"', 'z_P = "14 mm"', "z_P = 0.014: the outline has 0.01192 m"),

@@ -268,7 +268,7 @@ def test_resume_refuses_another_run(whole, tmp_path):
     for other in ({"law": "decoupled"}, {"N_E": 200}, {"taper": 5e-6}, {"plot_step": 2e-5}):
         with pytest.raises(InputError, match=r"to be resumed|parameters"):
             simulated(a_case(**({"duration": 4e-3} | other)), whole, resume=True)
-    stiffer = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"mu": 0.09})})
+    stiffer = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"k_R": 4e8})})
     with pytest.raises(InputError, match="parameters"):
         simulate(stiffer, SHORT, whole, UNIT.text, resume=True)
     assert whole.read_bytes() == before

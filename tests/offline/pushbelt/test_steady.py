@@ -153,7 +153,8 @@ def test_it_agrees_with_the_full_model(at):
 @pytest.mark.parametrize("at", FULL)
 def test_the_full_model(at):
     case, row, v_mu = at
-    contacts = PARAMETERS.contacts.model_copy(update={"v_mu": v_mu})
+    friction = PARAMETERS.contacts.friction.model_copy(update={"v_mu": v_mu})
+    contacts = PARAMETERS.contacts.model_copy(update={"friction": friction})
     run = Run(
         case, Case(case, row), Settings(scheme="multirate"), settle=4.3 if case == "OD-KpKs" else 2.3, plot_step=None
     )

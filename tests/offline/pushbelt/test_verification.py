@@ -334,7 +334,7 @@ def test_a_stopped_verification_goes_on_where_it_was(tmp_path: Path, monkeypatch
     assert made.names == ["a0", "a1", "b0", "b1"]
     assert [f.verdict for f in first.findings] == [f.verdict for f in again.findings] == ["differs"]
     assert ("b, start 2", 400, 400) in seen
-    softer = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"mu": 0.11})})
+    softer = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"k_R": 4e8})})
     verify(softer, tmp_path, small("a"), processes=1)
     assert made.names[4:] == ["a0", "a1"]
     three = small("a").model_copy(update={"starts": 3})

@@ -65,7 +65,7 @@ def emulated(parameters, plan, name, z):
     """A belt whose thrust ratio and slip follow compliance and frictions by power laws, other ones in each run."""
     p = changed(parameters, plan, z)
     a, b = {"OD": (-0.2, 0.3), "MED": (0.1, 0.1), "LOW": (0.4, -0.1)}[name]
-    c, mu, mu_R = p.pulleys.multiplier, p.contacts.mu / 0.1, p.contacts.mu_R / 0.05
+    c, mu, mu_R = p.pulleys.multiplier, p.contacts.friction.mu / 0.1, p.contacts.mu_R / 0.05
     return {"thrust ratio": c**a * mu_R**b, "speed ratio": c**b * mu ** (a - b), "torque": 1.0}
 
 
@@ -96,8 +96,8 @@ def test_known_parameters_are_recovered_and_predict_what_is_held_out(tmp_path):
     # the file of the mean is a unit with these values
     unit = load_parameters(tmp_path / SET)
     assert unit.name == "pushbelt_24mm_synthetic"
-    for name in ("mu", "mu_R"):
-        assert getattr(unit.contacts, name) == pytest.approx(found["parameters"][name]["set"], rel=1e-5)
+    for name, table in (("mu", unit.contacts.friction), ("mu_R", unit.contacts)):
+        assert getattr(table, name) == pytest.approx(found["parameters"][name]["set"], rel=1e-5)
     assert unit.pulleys.multiplier == pytest.approx(found["parameters"]["compliance"]["set"], rel=1e-5)
     assert unit.element == UNIT.element
 
@@ -206,7 +206,7 @@ def test_parameters_change_what_they_say():
     for n in (0.7, 2.0, 6.3):
         steep = np.polyval(put["radial_exponent"](UNIT, n).pulleys.a[::-1], r)
         assert steep[1] / steep[0] == pytest.approx((7 / 3) ** n, rel=1e-4)
-    assert put["v_mu"](UNIT, 1.0).contacts.v_mu == 0.1
+    assert put["v_mu"](UNIT, 1.0).contacts.friction.v_mu == 0.1
     A = put["first_harmonic"](UNIT, 2.0).pulleys.A
     assert sum(A) == pytest.approx(1.0)
     assert A[1] / A[0] == pytest.approx(2.0 * UNIT.pulleys.A[1] / UNIT.pulleys.A[0])

@@ -8,14 +8,14 @@ from marks import slow
 from pushbelt_starts import begun
 
 from rtcvt.offline.pushbelt.contact import flank as planar
-from rtcvt.offline.pushbelt.contact.friction import Coulomb, flank_friction
+from rtcvt.offline.pushbelt.contact.friction import Coulomb
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import flank as fk
 
 pytestmark = pytest.mark.interpreted
 
 BELT, SHEAVES, _, START = begun("MED", 3)
-LAW = flank_friction(BELT)
+LAW = Coulomb(BELT.mu, BELT.v_mu)
 N, DT = BELT.N_E, 1e-6
 BODY = el.Body(N, BELT.m_E, 1.6e-7, 1.5e-7, BELT.J_E)
 

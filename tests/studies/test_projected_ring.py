@@ -4,18 +4,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from marks import slow
 from pushbelt_starts import begun
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hy
 from rtcvt.offline.pushbelt.ring import cosserat as co
-from rtcvt.offline.pushbelt.ring import projected as pj
 from rtcvt.offline.pushbelt.ring import ring as rg
 from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
+from studies import projected_ring as pj
+
+pytestmark = pytest.mark.slow
 
 SMALL = begun("MED", 3, N_B=26)
 Array = np.ndarray
@@ -97,7 +98,6 @@ class March:
         return float(sum(stored) + ring_set.kinetic_energy(self.R, self.u))
 
 
-@pytest.mark.slow
 def test_fields_move_along_the_ring() -> None:
     """Against `transport.shifted`; the adjoint; cosine and sine follow gamma over a whole revolution."""
     P = reduced(ring(), True, 12)
@@ -119,7 +119,6 @@ def test_fields_move_along_the_ring() -> None:
     np.testing.assert_allclose([at.cs, at.sn], [np.cos(at.q[:, 2]), np.sin(at.q[:, 2])], atol=1e-4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("flow", [False, True])
 def test_a_basis_that_leaves_nothing_out_is_the_ring(flow: bool) -> None:
     """A damped, loaded ring over 0.1 ms: the same motion without waves of two nodes; fixed in space to order one."""
@@ -145,10 +144,7 @@ def test_a_basis_that_leaves_nothing_out_is_the_ring(flow: bool) -> None:
         np.testing.assert_allclose(a.u, b.u, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("flow", "whole"), [(True, True), *(slow(*p) for p in ((False, False), (False, True), (True, False)))]
-)
+@pytest.mark.parametrize(("flow", "whole"), [(True, True), (False, False), (False, True), (True, False)])
 def test_energy_balance_of_the_loaded_ring(flow: bool, whole: bool) -> None:
     """What is stored and lost is what the loads gave, of order one in the step; also by way of the reduction's
     elements, where the energy of a shape is that at fixed places."""
@@ -164,7 +160,6 @@ def test_energy_balance_of_the_loaded_ring(flow: bool, whole: bool) -> None:
     assert left[0] / left[1] > 1.5
 
 
-@pytest.mark.slow
 def test_the_belt_with_forty_modes() -> None:
     """MED, 10 ms behind a revolution of the full rod, a step of the ring in each of the belt: the thrust ratio within
     2 % and the tension within 1 % of the full rod's, the balance as of any ring. A basis of all that the ring can do:

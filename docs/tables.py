@@ -408,17 +408,6 @@ def chapter7_verdicts() -> str:
     return table(("", "statements", *record("verdicts")), rows)
 
 
-@in_pages
-def chapter7_missed() -> str:
-    """Signs and ranges that do not hold."""
-    rows = []
-    for s in _chapter7():
-        if "printed" not in s and s["verdict"] != "agrees":
-            said = s.get("sign") or " to ".join(f"{v:g}" for v in s["range"])
-            rows.append((s["section"], s["about"], said, f"{s['value']:.3g}"))
-    return table(("section", "statement", "source", "model"), rows)
-
-
 # --- reduction --------------------------------------------------------------------------------------------------------
 
 LAWS = {

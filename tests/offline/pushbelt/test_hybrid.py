@@ -146,7 +146,7 @@ def test_energy_error_falls_with_the_step() -> None:
     [("MED", 0), ("MED", 3), ("OD", 0), ("OD-KpKs", 0), ("OD-SpiRun", 0), ("LOW-SpiRun", 0), ("LOW", 0)],
 )
 def test_a_revolution_leaves_a_thousandth_of_throughput_and_a_hundredth_of_loss(case: str, row: int) -> None:
-    """Both schemes, behind one revolution of the multirate one: what docs/pushbelt.md says under "Proof"."""
+    """Both schemes, behind one revolution of the multirate one: what docs/pushbelt.md says under "Verification"."""
     m, x, inputs = prepare(case, 1, row)
     v = np.hypot(x.u[:, 0], x.u[:, 1]).mean()
     revolution = round(m.belt.N_E * m.belt.t_R / v / PLOT)

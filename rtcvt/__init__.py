@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         load,
         read,
         reduce,
+        sweep,
         units,
     )
     from rtcvt.recording import Recording
@@ -46,6 +47,7 @@ __all__ = [
     "load",
     "read",
     "reduce",
+    "sweep",
     "units",
 ]
 

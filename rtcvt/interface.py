@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rtcvt.numerics.linearisation import Linear
     from rtcvt.offline.variator.campaign import Campaign
     from rtcvt.offline.variator.reduction import Reduction
+    from rtcvt.sweeping import Method, Values
 
 __all__ = [
     "FullRun",
@@ -49,6 +50,7 @@ __all__ = [
     "load",
     "read",
     "reduce",
+    "sweep",
     "units",
 ]
 
@@ -85,6 +87,11 @@ def load(name: str | Path) -> Unit:
         There is none, or it is not valid: the message names file, key, value and what is allowed.
     """
     return Unit(load_unit(name))
+
+
+def sweep(unit: str | Path, parameters: Mapping[str, Values], scenario: str | None = None, **options: Any) -> Any:
+    """Simulate a unit at many values of its parameters and inputs: `Unit.sweep`, with its options."""
+    return load(unit).sweep(parameters, scenario, **options)
 
 
 def read(path: str | Path) -> Recording:
@@ -203,6 +210,8 @@ class Unit:
         parameters: Mapping[str, Quantity] | None = None,
         model: Fidelity | None = None,
         substeps: int | None = None,
+        signals: Sequence[str] = (),
+        rate: Quantity | None = None,
         progress: Progress | None = None,
     ) -> Recording:
         """Simulate a real-time model at a fixed communication step.
@@ -221,6 +230,10 @@ class Unit:
             Which of `models`; by default the first.
         substeps : int, optional
             Steps of the integrator for each step of the unit.
+        signals : sequence of str
+            Which are kept, ``"fuel"``, ``"cvt.*"``; by default all.
+        rate : float or str, optional
+            Interval [s] of values that are kept; by default the step.
         progress : callable, optional
             Called with a text, steps done and steps in all.
 
@@ -242,7 +255,77 @@ class Unit:
             if progress is not None:
                 progress(chosen.name, done, of)
 
-        return simulate(built, chosen, h, parameters, tell, more).recording()
+        every = _steps_of(rate, h)
+        return simulate(built, chosen, h, parameters, tell, more).recording().chosen(signals, every)
+
+    def sweep(
+        self,
+        parameters: Mapping[str, Values],
+        scenario: str | Scenario | None = None,
+        *,
+        method: Method = "grid",
+        samples: int | None = None,
+        seed: int = 0,
+        signals: Sequence[str] = (),
+        rate: Quantity | None = None,
+        inputs: Mapping[str, Input] | None = None,
+        duration: Quantity | None = None,
+        step: Quantity | None = None,
+        model: Fidelity | None = None,
+        substeps: int | None = None,
+        path: str | Path | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
+        """Simulate a real-time model at many values of its parameters and inputs, on all processors.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Values by name of parameter or input: a sequence, ``"5 kN, 10 kN"``, or a range ``"first:last:number"``
+            (``"first:last:number:log"``); for a sample ``"low:high"``. Inputs are held over the run.
+        scenario : str or Scenario, optional
+            As of `simulate`.
+        method : {"grid", "latin", "sobol", "halton"}
+            A grid of all values, or how `samples` points are drawn, with this `seed`.
+        signals : sequence of str
+            Outputs that are kept, ``"fuel"``, ``"cvt.*"``; by default all.
+        rate : float or str, optional
+            Interval [s] of values that are kept. Without it statistics are: final, min, max, mean, rms.
+        inputs, duration, step, model, substeps
+            As of `simulate`.
+        path : path, optional
+            A file (netCDF-4) that grows while the sweep runs. The same sweep goes on with it.
+        threads : int, optional
+            By default one for each processor.
+        progress : callable, optional
+            Called with a text, points done and points in all.
+
+        Returns
+        -------
+        xarray.Dataset
+            A variable for each output, with its unit, over the parameters (or ``point``) and ``statistic`` or ``time``;
+            ``status`` of each point. Points that failed are NaN; the attribute ``failures`` says why.
+
+        Raises
+        ------
+        InputError
+            A name or a value that the model does not have or take; a file of another sweep.
+        """
+        from rtcvt.sweeping import Sweep, chosen_signals, design
+
+        built = self.record.build(model, substeps)
+        h = _seconds("step", step, built.step_size)
+        chosen, more = self._scenario(scenario, inputs, duration)
+        if more:
+            raise InputError(
+                self.name, "inputs", ", ".join(more), "inputs that a scenario can hold: no functions or arrays"
+            )
+        every = 0 if rate is None else _steps_of(rate, h)
+        points = design(built, parameters, method, samples, seed)
+        swept = Sweep(built, chosen, points, chosen_signals(built, signals), h, every)
+        swept.run(None if path is None else Path(path), threads, progress)
+        return swept.dataset()
 
     def linearise(
         self,
@@ -767,6 +850,11 @@ def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None 
 
 def _silent(text: str, done: int, of: int) -> None:
     del text, done, of
+
+
+def _steps_of(rate: Quantity | None, h: float) -> int:
+    """Steps of `h` [s] between two values that are kept."""
+    return 1 if rate is None else max(1, round(_seconds("rate", rate, h) / h))
 
 
 def _seconds(key: str, value: Quantity | None, default: float) -> float:

@@ -60,12 +60,18 @@ def compiler(pipeline_class: type[KernelCompiler] = KernelCompiler, **options: A
 
 
 _compile = compiler(RealTimeCompiler, fastmath=False, _nrt=False)
+_released = compiler(RealTimeCompiler, fastmath=False, _nrt=False, nogil=True)
 _inline = compiler(RealTimeCompiler, fastmath=False, _nrt=False, inline="always")
 
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
     return _compile(function)
+
+
+def released(function: Any) -> Any:
+    """A kernel during which other threads of Python go on: many steps in one call."""
+    return _released(function)
 
 
 def inlined(function: Any) -> Any:

@@ -14,9 +14,10 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -114,6 +115,21 @@ class Recording:
     def unit(self, name: str) -> str:
         """SI unit of a signal, ``"1"`` if it has none."""
         return self.signal(name).unit
+
+    def chosen(self, patterns: Sequence[str] = (), every: int = 1) -> "Recording":
+        """Signals whose names match one of these patterns, ``"cvt.*"``, all without patterns, at each `every`-th point.
+
+        Raises
+        ------
+        InputError
+            A pattern that matches none.
+        """
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in self.signals):
+                raise InputError("recording", "signal", pattern, f"one of its signals{near(pattern, self.signals)}")
+        names = [n for n in self.signals if not patterns or any(fnmatchcase(n, p) for p in patterns)]
+        kept = {name: replace(self.signals[name], values=self.signals[name].values[::every]) for name in names}
+        return replace(self, time=self.time[::every], signals=kept)
 
     def converted(self, name: str, unit: str) -> NDArray[np.float64]:
         """Values of a signal (n,) in another unit, e.g. ``"rpm"``.
@@ -290,9 +306,9 @@ def written(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5py.File]:
+def new_hdf5(path: Path, kind: bytes, libver: str | None = None, behind: bool = False) -> Iterator[h5py.File]:
     """An HDF5 file in memory that is written to `path`, sealed as of this `kind`, if the block succeeds: HDF5 does not
-    survive a full disk.
+    survive a full disk. With `behind` the seal stands at the end, for tools that look for HDF5 at the start.
 
     Raises
     ------
@@ -300,14 +316,15 @@ def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5p
         The file cannot be written; nothing is left behind.
     """
     require_writable(path)
-    with h5py.File(path.name, "w", driver="core", backing_store=False, userblock_size=BLOCK, libver=libver) as file:
+    block = 0 if behind else BLOCK
+    with h5py.File(path.name, "w", driver="core", backing_store=False, userblock_size=block, libver=libver) as file:
         yield file
         file.flush()
         image = file.id.get_file_image()  # without the user block
-    mark = MARK.pack(kind, BLOCK + len(image), hashed(image).digest())
+    mark = MARK.pack(kind, block + len(image), hashed(image).digest())
     with replaced_on_success(path) as temporary, temporary.open("wb") as target:
-        target.write(mark.ljust(BLOCK, b"\0"))
-        target.write(image)
+        for part in (image, mark) if behind else (mark.ljust(BLOCK, b"\0"), image):
+            target.write(part)
 
 
 def save(path: Path, recording: Recording, kind: str) -> None:

@@ -170,38 +170,77 @@ def simulate(
     y = np.empty((len(instance.y), n + 1)).T  # signals, not points, stand together
     status = np.zeros(n + 1, dtype=np.int8)
     cost = np.empty(n)
+    p = instance.p.copy()
+    shown = 0
+    began = clock.perf_counter()
+    for k, rows, of_rows in stepped(instance, time, u, changes, h, f"scenario '{scenario.name}'", max(1, n // BLOCKS)):
+        end = k + len(rows)
+        cost[max(k - 1, 0) : end - 1] = (clock.perf_counter() - began) / len(rows)
+        y[k:end], status[k:end] = rows, of_rows
+        if progress is not None and (end - 1) * 100 >= (shown + 1) * n:
+            shown = (end - 1) * 100 // n
+            progress(end - 1, n)
+        began = clock.perf_counter()
+    return Result(model, scenario, h, p, time, u, y, status, cost)
+
+
+def stepped(
+    instance: Instance,
+    time: Array,
+    u: Array,
+    changes: Iterable[tuple[int, Variable, float]],
+    h: float,
+    source: str,
+    block: int,
+) -> Iterator[tuple[int, Array, NDArray[np.int8]]]:
+    """Initialise and step; yields outputs (m, n_y) and status (m,) of communication points from the k-th on.
+
+    Parameters
+    ----------
+    instance : Instance
+        With its parameters set.
+    time, u : arrays (n,), (n, n_u)
+        Communication points [s], and inputs that are held from each of them on.
+    changes : iterable
+        Tunable parameters that change: point, variable, value.
+    h : float
+        Step [s].
+    source : str
+        What messages name.
+    block : int
+        Most points at once; what was yielded is overwritten by the next.
+
+    Raises
+    ------
+    InputError
+        No finite start, or a step failed.
+    """
+    model, left = instance.model, deque(changes)
+    n = len(time) - 1
     instance.u[:] = u[0]
     instance.initialise()
-    y[0] = instance.y
-    p = instance.p.copy()
-    rows = np.empty((max(1, n // BLOCKS), len(instance.y)))
+    yield 0, instance.y[None].copy(), np.zeros(1, dtype=np.int8)
+    rows, status = np.empty((block, len(instance.y))), np.empty(block, dtype=np.int8)
     k = address = 0
-    shown = 0
     while k < n:
-        while changes and changes[0][0] <= k:
-            _, v, value = changes.popleft()
+        while left and left[0][0] <= k:
+            _, v, value = left.popleft()
             instance.tune(v.name, value)
-        end = min(k + len(rows), n, changes[0][0] if changes else n)
-        began = clock.perf_counter()
-        march(instance, address, h, u[k:end], rows[: end - k], status[k + 1 : end + 1])
-        cost[k:end] = (clock.perf_counter() - began) / (end - k)
-        if FAILED in status[k + 1 : end + 1]:
-            k += int(np.argmax(status[k + 1 : end + 1] == FAILED))
+        end = min(k + (block if address else 1), n, left[0][0] if left else n)
+        march(instance, address, h, u[k:end], rows[: end - k], status[: end - k])
+        if FAILED in status[: end - k]:
+            k += int(np.argmax(status[: end - k] == FAILED))
             raise InputError(
-                f"scenario '{scenario.name}'",
+                source,
                 f"step at t = {time[k]:g} s",
                 None,
                 f"{model.name} ({model.fidelity}) has no finite solution from here; inputs were "
                 + ", ".join(f"{v.name} = {u[k, v.index]:g}" for v in model.select("input")),
             )
-        y[k + 1 : end + 1] = rows[: end - k]
-        if len(rows) > 1 and k == 0:
+        if block > 1 and k == 0:
             address = address_of(instance)
+        yield k + 1, rows[: end - k], status[: end - k]
         k = end
-        if progress is not None and k * 100 >= (shown + 1) * n:
-            shown = k * 100 // n
-            progress(k, n)
-    return Result(model, scenario, h, p, time, u, y, status, cost)
 
 
 def require_fitting(

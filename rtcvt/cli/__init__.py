@@ -1,5 +1,5 @@
-"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot``, ``view``, ``check``,
-``map``, ``sheave``, ``campaign``, ``reduce`` and ``calibrate``.
+"""The command line: ``rtcvt show``, ``simulate``, ``sweep``, ``export``, ``ssp``, ``run``, ``plot``, ``view``,
+``check``, ``map``, ``sheave``, ``campaign``, ``reduce`` and ``calibrate``.
 
 A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
 end with exit code 2; a failed check ends with 1.
@@ -23,6 +23,7 @@ __all__ = ["app", "main"]
 for _name in (
     "show",
     "simulate",
+    "sweep",
     "export",
     "run",
     "view",

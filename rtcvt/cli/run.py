@@ -324,14 +324,21 @@ def plot(
     """Draw a recording's signals over time, those of one unit in one diagram, belt fields as maps.
 
     Of a run of the full pushbelt the picture shows the contact forces over the belt, as its source does, and what the
-    pulleys do over time; with --signal, signals over time. Injected faults are shaded.
+    pulleys do over time; with --signal, signals over time. Injected faults are shaded. Of a sweep it
+    shows lines over one parameter, maps over two, else parallel coordinates.
     """
     from rtcvt.hil.plot import draw, require_picture, save
     from rtcvt.hil.recorder import read
     from rtcvt.kind import kinds
+    from rtcvt.sweep_picture import picture
 
     path = output or recording.with_suffix(".png")
     require_picture(path)
+    swept = picture(recording, signals)
+    if swept is not None:
+        save(swept, path)
+        say(f"picture: {path}")
+        return
     drawn = (kind.picture(recording) for kind in kinds() if kind.picture is not None and not signals)
     figure = next((figure for figure in drawn if figure is not None), None)
     if figure is not None:

@@ -35,7 +35,19 @@ from rtcvt.cli.console import (
 from rtcvt.errors import InputError
 from rtcvt.kind import Run, Task, Unit, cell, load_unit
 
-COMMON = ("model", "scenario", "step", "substeps", "settings", "output", "report", "compare", "figures")
+COMMON = (
+    "model",
+    "scenario",
+    "step",
+    "substeps",
+    "settings",
+    "output",
+    "signal",
+    "rate",
+    "report",
+    "compare",
+    "figures",
+)
 
 
 @for_kinds(lambda kind: kind.full)
@@ -54,6 +66,12 @@ def simulate(
     settings: Settings = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording: FILE.h5 or FILE.csv.")
+    ] = None,
+    signal: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help='Only these in the recording, e.g. "cvt.*". Repeatable.')
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(help='Interval of the recording, e.g. "10 ms"; default: the step.')
     ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Of a car: a page with energies, maps and curves.")
@@ -86,6 +104,7 @@ def simulate(
         return
     refuse_others(context, COMMON)
     common |= {"settings": assignments(settings), "substeps": substeps, "report": report}
+    common |= {"signal": signal or (), "rate": None if rate is None else seconds("--rate", rate)}
     if compare is None:
         _run(loaded, common)
     else:
@@ -124,7 +143,8 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     with progress_bar() as bar:
         result = simulate(built, chosen, given["step"], given["settings"], lambda k, n: bar(chosen.name, k, n))
     if output is not None:
-        save(output, result.recording(), "simulation")
+        every = 1 if given["rate"] is None else max(1, round(given["rate"] / result.step))
+        save(output, result.recording().chosen(given["signal"], every), "simulation")
     found = result.figures()
     energy = balance(result)
     if given["report"] is not None:

@@ -39,6 +39,7 @@ FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLE
 MARK = struct.Struct("<16sQ40s")  # what it is, bytes that count, digest
 PACKED = 8192  # values of a packed chunk
 _PIECE = 1 << 20
+SCALES = (b"DIMENSION_LIST", b"REFERENCE_LIST")  # attributes of netCDF-4 for others, which are never read here
 _DIGITS = b" 0123456789"
 Array = NDArray[np.float64]
 
@@ -62,14 +63,18 @@ def digest_of(file: BinaryIO, start: int, stop: int) -> Any:
 
 
 def checked(path: Path, file: BinaryIO, kind: bytes | None, start: int, what: str) -> tuple[int, Any]:
-    """Number of bytes that count, and their digest, of a file whose mark fits them.
+    """Number of bytes that count, and their digest, of a file whose mark fits them: before them, or behind if they
+    begin at 0.
 
     Raises
     ------
     InputError
         It does not, or there is none of this kind (None: of any); `what` says what is allowed.
     """
-    file.seek(0)
+    if start:
+        file.seek(0)
+    else:
+        file.seek(-min(MARK.size, os.fstat(file.fileno()).st_size), os.SEEK_END)
     head = file.read(MARK.size)
     if len(head) == MARK.size:
         magic, length, digest = MARK.unpack(head)
@@ -123,7 +128,9 @@ class Schema(NamedTuple):
 
 
 @contextmanager
-def open_sealed(path: Path, kind: bytes | None, what: str, schema: Schema | None = None) -> Iterator[h5py.File]:
+def open_sealed(
+    path: Path, kind: bytes | None, what: str, schema: Schema | None = None, behind: bool = False
+) -> Iterator[h5py.File]:
     """A sealed file, open for reading.
 
     Parameters
@@ -136,6 +143,8 @@ def open_sealed(path: Path, kind: bytes | None, what: str, schema: Schema | None
         What it is, for messages.
     schema : Schema, optional
         Which it is to have. A mark that differs from `kind` in its number is that of another one.
+    behind : bool
+        Whether the mark stands at the end, so that the file begins as HDF5 does.
 
     Raises
     ------
@@ -144,9 +153,11 @@ def open_sealed(path: Path, kind: bytes | None, what: str, schema: Schema | None
     """
     with refused(path, f"an HDF5 file of a {what}"):
         with opened(path, None) as raw:
+            if behind:
+                raw.seek(-min(MARK.size, os.fstat(raw.fileno()).st_size), os.SEEK_END)
             mark = raw.read(len(kind or b""))
             numbered = schema and kind and mark.rstrip(_DIGITS) == kind.rstrip(_DIGITS)
-            checked(path, raw, mark if numbered else kind, BLOCK, what)
+            checked(path, raw, mark if numbered else kind, 0 if behind else BLOCK, what)
         with h5py.File(path, "r") as file:
             require_bounded(file, path)
             if schema is not None:
@@ -349,6 +360,8 @@ class _Bounds:
             found = h5py.h5a.open(item, each)
             name = f"{key}: {each.decode(errors='replace')}"
             self.count(name)
+            if each in SCALES:
+                continue
             kind, size = self._type(name, found), math.prod(found.shape or ())
             if size > (most := ATTRIBUTE // 8 if kind.kind == "O" else ATTRIBUTE):  # texts are read all at once
                 raise InputError(self.path, name, f"{size} values", f"at most {most}")

@@ -11,7 +11,7 @@ from numba import typeof, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from rtcvt.kernel import FAILED, kernel
+from rtcvt.kernel import FAILED, released
 from rtcvt.model import Instance
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ def _calling(typing: Any, address: Any, t: Any, h: Any, x: Any, u: Any, p: Any, 
 _call: Any = intrinsic(_calling)
 
 
-@kernel
+@released
 def _steps(address, t, h, x, u, p, data, y, work, inputs, outputs, status):
     """`march`; returns the time."""
     for k in range(len(status)):

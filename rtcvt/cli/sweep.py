@@ -1,0 +1,163 @@
+"""``rtcvt sweep``."""
+
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from rtcvt.cli.console import (
+    Json,
+    Model,
+    ScenarioName,
+    Substeps,
+    UnitName,
+    assignments,
+    command,
+    notes,
+    out,
+    print_whole,
+    progress_bar,
+    say,
+    seconds,
+    write_figures,
+)
+from rtcvt.kind import cell, load_unit
+
+MOST_ROWS = 20  # of the table
+
+
+class Method(StrEnum):
+    """How points are chosen."""
+
+    grid = "grid"
+    latin = "latin"
+    sobol = "sobol"
+    halton = "halton"
+
+
+@command
+def sweep(
+    unit: UnitName,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUES",
+            help='Values of a parameter or an input: "1, 2, 5", or a range first:last:number, also with units and '
+            '":log"; for a sample low:high. Repeatable.',
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="netCDF-4 file.")] = Path("sweep.nc"),
+    method: Annotated[Method, typer.Option(help="A grid of all values, or how points are drawn.")] = Method.grid,
+    samples: Annotated[int | None, typer.Option(min=1, help="Number of points that are drawn.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the points that are drawn.")] = 0,
+    signal: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help='Outputs that are kept, e.g. "cvt.*"; default: all.')
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(help="Interval of values that are kept; default: statistics of each run.")
+    ] = None,
+    model: Model = None,
+    scenario: ScenarioName = None,
+    step: Annotated[str | None, typer.Option(help='Communication step, e.g. "1 ms".')] = None,
+    substeps: Substeps = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Default: one for each processor.")] = None,
+    figures: Json = None,
+) -> None:
+    """Simulate a unit at many values of its parameters and inputs, on all processors.
+
+    The file grows while the sweep runs: after Ctrl-C the same command goes on. It has each output over the parameters
+    (or the points of a sample), with final, min, max, mean and rms of each run, or over time with --rate. xarray reads
+    it, as other tools for netCDF do. Points that fail are named at the end (exit code 1).
+
+      rtcvt sweep toroidal_kers --set gear.d.J=0.05:0.2:7 --set control.K_theta="0.5, 1, 2" --signal "storage.*"
+
+      rtcvt sweep car_cvt -s "first hill" --set vehicle.vehicle.m="1200 kg:1800 kg" --method sobol --samples 64
+
+    [bold]JSON keys:[/] unit, model, scenario, points, failures (by point, values and reason), signals: by name unit
+    and, for each of the statistics, least and greatest value over all points with the values where they are.
+    """
+    from rtcvt.recording import require_ending, require_writable
+    from rtcvt.scenario import chosen_scenario
+    from rtcvt.sweeping import Sweep, chosen_signals, design
+
+    loaded = load_unit(unit)
+    built = loaded.build(model.value if model else None, substeps)  # type: ignore[arg-type]
+    h = built.step_size if step is None else seconds("--step", step)
+    every = 0 if rate is None else max(1, round(seconds("--rate", rate) / h))
+    points = design(built, assignments(settings), method.value, samples, seed)
+    swept = Sweep(built, chosen_scenario(loaded, scenario), points, chosen_signals(built, signal or ()), h, every)
+    require_ending(output, (".nc", ".h5"))
+    require_writable(output, figures)
+    began = time.perf_counter()
+    try:
+        with progress_bar() as bar:
+            made = swept.run(output, threads, bar)
+    except KeyboardInterrupt:
+        notes.print(f"interrupted; the same command goes on with {output}", markup=False)
+        sys.exit(130)
+    took = time.perf_counter() - began
+    extremes = _extremes(swept)
+    failed = {str(k): {"values": points.point(k), "reason": text} for k, text in sorted(swept.failures.items())}
+    write_figures(figures, {"unit": built.name, "model": built.fidelity, "scenario": swept.scenario.name,
+                            "points": points.points, "failures": failed, "signals": extremes})  # fmt: skip
+    _print(swept, extremes)
+    rate_made = made * swept.steps / took * 1e-6
+    if made < points.points:
+        out.print(f"{points.points - made} points were in {output}")
+    out.print(f"{made} runs of {swept.steps} steps in {took:.1f} s: {rate_made:.2f} million steps a second")
+    say(f"sweep: {output}")
+    if failed:
+        for k, about in list(failed.items())[:MOST_ROWS]:
+            notes.print(f"point {k}, {about['values']}: {about['reason']}", markup=False, soft_wrap=True)
+        notes.print(f"{len(failed)} of {points.points} points failed")
+        sys.exit(1)
+
+
+def _extremes(swept: Any) -> dict[str, dict[str, Any]]:
+    """Least and greatest value of each statistic, and where."""
+    from rtcvt.sweeping import STATISTICS
+
+    found: dict[str, dict[str, Any]] = {}
+    for k, v in enumerate(swept.signals):
+        about: dict[str, Any] = {"unit": v.unit}
+        for j, name in enumerate(STATISTICS if not swept.every else ()):
+            values = swept.values[:, k, j]
+            if np.isfinite(values).any():
+                low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
+                about[name] = {"least": float(values[low]), "at": swept.design.point(low),
+                               "greatest": float(values[high]), "greatest_at": swept.design.point(high)}  # fmt: skip
+        found[v.name] = about
+    return found
+
+
+def _print(swept: Any, extremes: dict[str, dict[str, Any]]) -> None:
+    """Final values over all points: least and greatest."""
+    title = f"{swept.model.name}, {swept.model.fidelity} model: {swept.scenario.name}, {swept.design.points} points"
+    if swept.every:
+        out.print(title)
+        return
+    table = Table(
+        "signal", "unit", "least at the end", "with", "greatest", "with", title=title, title_justify="left", box=None
+    )
+
+    def at(values: dict[str, float]) -> str:
+        return ", ".join(f"{name} = {cell(value)}" for name, value in values.items())
+
+    for name, about in list(extremes.items())[:MOST_ROWS]:
+        final = about.get("final")
+        if isinstance(final, dict):
+            table.add_row(
+                name,
+                str(about["unit"]),
+                cell(final["least"]),
+                at(final["at"]),
+                cell(final["greatest"]),
+                at(final["greatest_at"]),
+            )
+    print_whole(table)

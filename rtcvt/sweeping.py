@@ -1,0 +1,479 @@
+"""Sweeps: a real-time model over many values of its parameters and inputs, on all processors, into one file.
+
+A sweep is a grid, every value of each parameter with every value of the others, or a sample of `samples` points in the
+box of their ranges: Latin hypercube, Sobol or Halton. Each point is a run as `rtcvt.simulate.simulate` makes it, with
+the same bits. Threads share the compiled model; a point that fails is named, and the others go on.
+
+The file is netCDF-4, also for xarray and other tools, and grows while the sweep runs: the same sweep goes on where it
+was interrupted. It has a dimension for each parameter of a grid, or the dimension ``point`` of a sample; then
+``statistic`` (`STATISTICS`) or, for series, ``time``.
+"""
+
+import json
+import math
+import os
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt import quantity
+from rtcvt.errors import InputError, near
+from rtcvt.files import goes_on_with
+from rtcvt.files.hdf5 import Schema, open_sealed, text_in
+from rtcvt.kernel import FAILED, SATURATED
+from rtcvt.model import Model, Variable
+from rtcvt.recording import new_hdf5, optional, require_writable
+from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs
+from rtcvt.simulate import number_of_steps, stepped
+
+Array = NDArray[np.float64]
+Method = Literal["grid", "latin", "sobol", "halton"]
+Values = float | str | Sequence[float | str]
+
+SEAL = b"RTCVT-SWEEP-v1\n\0"
+SCHEMA = Schema("sweep", 1, "rtcvt sweep")
+STATISTICS = ("final", "min", "max", "mean", "rms")  # of the values at all communication points
+BLOCK = 2_000  # steps in one call
+EVERY = 5.0  # s between two versions of the file at the least
+MOST_POINTS = 1_000_000
+MOST_VALUES = 250_000_000  # in a file
+FORM = "values 'a, b, c', or a range 'first:last:number'"
+WAITING, FAILING = -1, FAILED  # status of a point: still to run, failed; else 0, or 1 where a limit was active
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values of a parameter or an input [SI]."""
+
+    variable: Variable
+    values: Array
+
+
+@dataclass(frozen=True)
+class Design:
+    """Points of a sweep: `axes` of a grid, or one axis of values for each variable along the points of a sample."""
+
+    method: Method
+    axes: tuple[Axis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the dimensions of the points."""
+        return tuple(len(a.values) for a in self.axes) if self.method == "grid" else (len(self.axes[0].values),)
+
+    @property
+    def points(self) -> int:
+        """Number of points."""
+        return math.prod(self.shape)
+
+    def point(self, k: int) -> dict[str, float]:
+        """Values by name at point `k`."""
+        places: Sequence[Any] = np.unravel_index(k, self.shape) if self.method == "grid" else (k,) * len(self.axes)
+        return {a.variable.name: float(a.values[i]) for a, i in zip(self.axes, places, strict=True)}
+
+
+def design(
+    model: Model, given: Mapping[str, Values], method: Method = "grid", samples: int | None = None, seed: int = 0
+) -> Design:
+    """The points of a sweep.
+
+    Parameters
+    ----------
+    model : Model
+        Whose parameters and inputs are meant.
+    given : mapping
+        By name: numbers or quantities, a text of them with commas, a range ``"first:last:number"``, evenly spaced, or
+        ``"first:last:number:log"``, evenly in the logarithm. For a sample ``"low:high"`` or two values.
+    method : {"grid", "latin", "sobol", "halton"}
+        How they are drawn.
+    samples : int, optional
+        Number of points of a sample.
+    seed : int
+        Of the sample.
+
+    Raises
+    ------
+    InputError
+        A name that the model does not have, a value that it may not have, or too many points.
+    """
+    if not given:
+        raise InputError("sweep", "parameters", None, "at least one parameter or input with its values")
+    if (method == "grid") == (samples is not None):
+        raise InputError(
+            "sweep", "samples", samples, "a number of points for a method that draws them, none for a grid"
+        )
+    axes = [_axis(model, name, values, method != "grid") for name, values in given.items()]
+    if samples is not None:
+        if not 1 <= samples <= MOST_POINTS:
+            raise InputError("sweep", "samples", samples, f"a number from 1 to {MOST_POINTS}")
+        share = _drawn(method, len(axes), samples, seed)
+        axes = [Axis(a.variable, a.values[0] + share[:, k] * (a.values[1] - a.values[0])) for k, a in enumerate(axes)]
+    found = Design(method, tuple(axes))
+    if found.points > MOST_POINTS:
+        raise InputError("sweep", "parameters", found.points, f"at most {MOST_POINTS} points")
+    return found
+
+
+def _drawn(method: Method, dimensions: int, samples: int, seed: int) -> Array:
+    """Points in the unit cube (samples, dimensions)."""
+    qmc = optional("scipy.stats.qmc")
+    if method == "latin":
+        return np.asarray(qmc.LatinHypercube(dimensions, rng=seed).random(samples))
+    drawn: Any = {"sobol": qmc.Sobol, "halton": qmc.Halton}[method](dimensions, rng=seed)
+    whole = math.ceil(math.log2(samples)) if method == "sobol" else 0
+    return np.asarray(drawn.random_base2(whole)[:samples] if method == "sobol" else drawn.random(samples))
+
+
+def _axis(model: Model, name: str, given: Values, two: bool) -> Axis:
+    v = model.variable(name, "parameter", "input")
+    if v.causality == "parameter" and v.choices and two:
+        raise InputError("sweep", name, str(given), "a grid over its choices")
+
+    def si(value: float | str) -> float:
+        try:
+            number = v.choice(value) if v.choices else quantity.to_si(value, v.unit)
+        except ValueError as error:
+            raise InputError("sweep", name, value, str(error)) from None
+        return (
+            v.checked(number, "sweep", value if isinstance(value, str) else None)
+            if v.causality == "parameter"
+            else number
+        )
+
+    if isinstance(given, str) and ":" in given:
+        parts = [part.strip() for part in given.split(":")]
+        logarithmic = parts[3:] == ["log"]
+        count = 2 if two else int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
+        if len(parts) != (2 if two else 3 + logarithmic) or not 2 <= count <= MOST_POINTS:
+            raise InputError("sweep", name, given, "a range 'low:high'" if two else FORM)
+        first, last = (si(part) for part in parts[:2])
+        if logarithmic and not (first > 0.0 and last > 0.0):
+            raise InputError("sweep", name, given, "a range of numbers above 0 for 'log'")
+        values = np.geomspace(first, last, count) if logarithmic else np.linspace(first, last, count)
+    else:
+        each = (
+            given.split(",") if isinstance(given, str) else [given] if isinstance(given, int | float) else list(given)
+        )
+        values = np.array([si(value.strip() if isinstance(value, str) else value) for value in each])
+    if two and len(values) != 2:
+        raise InputError("sweep", name, str(given), "a range 'low:high'")
+    if not two and len(set(values.tolist())) < len(values):
+        raise InputError("sweep", name, str(given), "each value once")
+    return Axis(v, values)
+
+
+def chosen_signals(model: Model, patterns: Sequence[str]) -> tuple[Variable, ...]:
+    """Outputs whose names match one of these patterns, ``"cvt.*"``; all without patterns.
+
+    Raises
+    ------
+    InputError
+        A pattern that matches none.
+    """
+    outputs = model.select("output")
+    for pattern in patterns:
+        if not any(fnmatchcase(v.name, pattern) for v in outputs):
+            raise InputError("sweep", "signals", pattern, f"an output{near(pattern, [v.name for v in outputs])}")
+    return tuple(v for v in outputs if not patterns or any(fnmatchcase(v.name, p) for p in patterns))
+
+
+# --- the runs ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Sweep:
+    """A sweep: what is run, and what has been found.
+
+    Attributes
+    ----------
+    model : Model
+        What is run.
+    scenario : Scenario
+        Over what.
+    design : Design
+        At which points.
+    signals : tuple of Variable
+        Outputs that are kept.
+    step : float
+        Communication step [s].
+    every : int
+        Steps between two kept values; 0: statistics of each run.
+    values : array (points, signals, statistics or times)
+        What has been found, NaN where nothing has.
+    status : array (points,)
+        0, 1 where a limit was active, 2 where the run failed, -1 where it is missing.
+    failures : dict
+        Why runs failed, by point.
+    """
+
+    model: Model
+    scenario: Scenario
+    design: Design
+    signals: tuple[Variable, ...]
+    step: float
+    every: int = 0
+    values: Array = field(init=False)
+    status: NDArray[np.int8] = field(init=False)
+    failures: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.steps = number_of_steps(self.scenario.duration, self.step, f"scenario '{self.scenario.name}'")
+        kept = len(STATISTICS) if self.every == 0 else self.steps // self.every + 1
+        shape = (self.design.points, len(self.signals), kept)
+        if math.prod(shape) > MOST_VALUES:
+            raise InputError(
+                "sweep", "signals", f"{math.prod(shape):.3g} values", f"at most {MOST_VALUES:.3g}: fewer signals"
+            )
+        self.values = np.full(shape, np.nan)
+        self.status = np.full(self.design.points, WAITING, dtype=np.int8)
+
+    # --- running
+
+    def run(
+        self,
+        path: Path | None = None,
+        threads: int | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> int:
+        """Run the points that are missing, and return their number; with a `path` go on with the file that is there.
+
+        Raises
+        ------
+        InputError
+            The file is that of another sweep, or cannot be written; the scenario does not fit the model.
+        """
+        if path is not None:
+            require_writable(path)
+            if path.exists():
+                self._take(path)
+        missing = np.nonzero(self.status == WAITING)[0].tolist()
+        shared = self._shared()
+        if missing:
+            self._compile(missing[0], shared)
+        saved, took, done = clock.monotonic(), 0.0, self.design.points - len(missing)
+        pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+        waiting: set[Future[None]] = set()
+        left = iter(missing)
+        try:
+            while True:
+                while len(waiting) < 4 * (threads or os.cpu_count() or 1) and (k := next(left, None)) is not None:
+                    waiting.add(pool.submit(self._one, k, shared))
+                if not waiting:
+                    break
+                ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    future.result()
+                done += len(ended)
+                if progress is not None:
+                    progress(f"{self.model.name}, points", done, self.design.points)
+                if path is not None and clock.monotonic() - saved > max(EVERY, 20.0 * took):
+                    began = clock.monotonic()
+                    self.save(path)
+                    saved = clock.monotonic()
+                    took = saved - began
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+            if path is not None:
+                self.save(path)
+        return len(missing)
+
+    def _shared(self) -> tuple[Array, Array]:
+        """Communication points (n,) [s] and inputs (n, n_u) that all points share."""
+        time: Array = np.linspace(0.0, self.steps * self.step, self.steps + 1)
+        swept = {a.variable.name for a in self.design.axes}
+        scenario = self.scenario.model_copy(
+            update={"inputs": {name: s for name, s in self.scenario.inputs.items() if name not in swept}}
+        )
+        return time, sample_inputs(self.model, scenario, time)
+
+    def _compile(self, k: int, shared: tuple[Array, Array]) -> None:
+        """Let the first step of a point compile the model before threads run it."""
+        for _ in self._blocks(k, shared, 1):
+            break
+
+    def _blocks(self, k: int, shared: tuple[Array, Array], block: int) -> Iterator[tuple[int, Array, NDArray[np.int8]]]:
+        time, u = shared
+        point = self.design.point(k)
+        inputs = {a.variable.name for a in self.design.axes if a.variable.causality == "input"}
+        if inputs:
+            u = u.copy()
+            for a in self.design.axes:
+                if a.variable.causality == "input":
+                    u[:, a.variable.index] = point[a.variable.name]
+        instance = self.model.instantiate()
+        source = f"scenario '{self.scenario.name}'"
+        own: dict[str, Any] = {name: value for name, value in point.items() if name not in inputs}
+        apply_parameters(instance, {**self.scenario.parameters, **own}, source)
+        changes = parameter_changes(self.model, self.scenario, self.step)
+        return stepped(instance, time, u, changes, self.step, source, block)
+
+    def _one(self, k: int, shared: tuple[Array, Array]) -> None:
+        """Run a point and keep what was asked for."""
+        places = [v.index for v in self.signals]
+        found = self.values[k]
+        limited = False
+        total, squares = np.zeros(len(places)), np.zeros(len(places))
+        low, high = np.full(len(places), np.inf), np.full(len(places), -np.inf)
+        last = np.zeros(len(places))
+        try:
+            for first, rows, status in self._blocks(k, shared, BLOCK):
+                chosen = rows[:, places]
+                limited = limited or bool((status == SATURATED).any())
+                if self.every:
+                    kept = np.arange(-first % self.every, len(chosen), self.every)
+                    found[:, (first + kept) // self.every] = chosen[kept].T
+                else:
+                    low, high = np.minimum(low, chosen.min(axis=0)), np.maximum(high, chosen.max(axis=0))
+                    total += chosen.sum(axis=0)
+                    squares += np.einsum("ij,ij->j", chosen, chosen)
+                    last = chosen[-1].copy()
+        except InputError as error:
+            found[:] = np.nan
+            self.failures[k] = str(error)
+            self.status[k] = FAILING
+            return
+        n = self.steps + 1
+        if not self.every:
+            found[:] = np.column_stack([last, low, high, total / n, np.sqrt(squares / n)])
+        self.status[k] = int(limited)
+
+    # --- the file
+
+    def _about(self) -> dict[str, Any]:
+        """What makes a sweep the same as another."""
+        return {
+            "unit": self.model.source,
+            "model": self.model.fidelity,
+            "parameters": self.model.p.tolist(),
+            "internal_step": self.model.internal_step,
+            "scenario": self.scenario.model_dump(mode="json"),
+            "step": self.step,
+            "every": self.every,
+            "method": self.design.method,
+            "axes": {a.variable.name: a.values.tolist() for a in self.design.axes},
+            "signals": [v.name for v in self.signals],
+        }
+
+    def _take(self, path: Path) -> None:
+        """Values of a file of this sweep.
+
+        Raises
+        ------
+        InputError
+            It is that of another one, or none.
+        """
+        with open_sealed(goes_on_with(path), SEAL, "sweep", SCHEMA, behind=True) as file:
+            if text_in(file, "about") != json.dumps(self._about()):
+                raise InputError(
+                    path, "", None, "a file of the same sweep, or another name: this one is of another sweep"
+                )
+            for k, v in enumerate(self.signals):
+                self.values[:, k] = file[v.name][()].reshape(self.values[:, k].shape)
+            self.status[:] = file["status"][()].ravel()
+            self.failures = {int(k): text for k, text in json.loads(text_in(file, "failures")).items()}
+
+    def save(self, path: Path) -> None:
+        """Write the file; see the module.
+
+        Raises
+        ------
+        InputError
+            It cannot be written; what was there stays.
+        """
+        with new_hdf5(path, SEAL, behind=True) as file:
+            file.attrs.update({"Conventions": "CF-1.11", "title": f"sweep of {self.model.name}", "kind": SCHEMA.kind,
+                               "schema_version": SCHEMA.version})  # fmt: skip
+            coordinates = self._coordinates()
+            for name, (dimension, values, attributes) in coordinates.items():
+                data = file.create_dataset(name, data=values)
+                data.attrs.update(attributes)
+                if name == dimension:
+                    data.make_scale(name)
+            dimensions = self._dimensions()
+            for name in dimensions:
+                if name not in coordinates:
+                    file.create_dataset(name, data=np.arange(self.design.points)).make_scale(name)
+            for name, (dimension, _, _) in coordinates.items():
+                if name != dimension:
+                    file[name].attrs["dimensions"] = json.dumps([dimension])
+                    file[name].dims[0].attach_scale(file[dimension])
+            for k, v in enumerate(self.signals):
+                data = file.create_dataset(v.name, data=self.values[:, k].reshape(*self.design.shape, -1))
+                data.attrs.update({"units": v.unit, "long_name": v.description})
+                data.attrs["dimensions"] = json.dumps(dimensions)
+                for place, name in enumerate(dimensions):
+                    data.dims[place].attach_scale(file[name])
+            data = file.create_dataset("status", data=self.status.reshape(self.design.shape))
+            data.attrs["long_name"] = "0, 1 where a limit was active, 2 where the run failed, -1 where it is missing"
+            data.attrs["dimensions"] = json.dumps(dimensions[:-1])
+            for place, name in enumerate(dimensions[:-1]):
+                data.dims[place].attach_scale(file[name])
+            file.create_dataset("about", data=json.dumps(self._about()))
+            file.create_dataset("failures", data=json.dumps({str(k): text for k, text in self.failures.items()}))
+
+    def _dimensions(self) -> list[str]:
+        own = [a.variable.name for a in self.design.axes] if self.design.method == "grid" else ["point"]
+        return [*own, "time" if self.every else "statistic"]
+
+    def _coordinates(self) -> dict[str, tuple[str, Any, dict[str, str]]]:
+        """By name the dimension, values and attributes."""
+        grid = self.design.method == "grid"
+        found: dict[str, tuple[str, Any, dict[str, str]]] = {}
+        for a in self.design.axes:
+            v = a.variable
+            names = {number: name for name, number in v.items.items()}
+            values: Any = [names[int(value)] for value in a.values] if v.choices else a.values
+            found[v.name] = (v.name if grid else "point", values, {"units": v.unit, "long_name": v.description})
+        if self.every:
+            time = np.arange(self.values.shape[2]) * (self.every * self.step)
+            return found | {"time": ("time", time, {"units": "s", "long_name": "time"})}
+        return found | {"statistic": ("statistic", list(STATISTICS), {"long_name": "of all communication points"})}
+
+    def dataset(self) -> Any:
+        """An xarray.Dataset with names, units and labels; the attribute ``failures`` says by point why runs failed."""
+        xarray = optional("xarray")
+        dimensions = self._dimensions()
+        shape = self.design.shape
+        found: dict[str, tuple[list[str], NDArray[Any], dict[str, str]]] = {
+            v.name: (dimensions, self.values[:, k].reshape(*shape, -1), {"units": v.unit, "long_name": v.description})
+            for k, v in enumerate(self.signals)
+        }
+        found["status"] = (
+            dimensions[:-1],
+            self.status.reshape(shape),
+            {"long_name": "0 ok, 1 limit, 2 failed, -1 missing"},
+        )
+        attributes = {"title": f"sweep of {self.model.name}", "failures": json.dumps(self.failures)}
+        return xarray.Dataset(found, self._coordinates(), attributes)
+
+
+def read_dataset(path: Path) -> Any:
+    """The xarray.Dataset of a file.
+
+    Raises
+    ------
+    InputError
+        Not a file of a sweep.
+    """
+    xarray = optional("xarray")
+    with open_sealed(path, SEAL, "sweep", SCHEMA, behind=True) as file:
+        found: dict[str, Any] = {}
+        coordinates: dict[str, Any] = {}
+        for name, data in file.items():
+            if name in ("about", "failures") or not isinstance(data, h5py.Dataset):
+                continue
+            values = data.asstr()[()] if data.dtype.kind == "O" else data[()]
+            about = {k: str(data.attrs[k]) for k in ("units", "long_name") if k in data.attrs}
+            dims = json.loads(str(data.attrs.get("dimensions", "null"))) or [name]
+            kept = found if len(dims) > 1 or name == "status" else coordinates
+            kept[name] = (dims, values, about)
+        attributes = {"title": str(file.attrs["title"]), "failures": text_in(file, "failures")}
+    return xarray.Dataset(found, coordinates, attributes)

@@ -1,0 +1,160 @@
+"""Sweeps: the bits of single runs, whatever the order; files that go on; points that fail; other readers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import command_line
+from rows import DATA
+
+import rtcvt
+from rtcvt.errors import InputError
+from rtcvt.interface import load
+from rtcvt.kind import load_unit
+from rtcvt.sweep_picture import picture
+from rtcvt.sweeping import Sweep, chosen_signals, design, read_dataset
+
+UNIT = "driver"
+GAINS = {"driver.K_p": "500, 2000, 4000", "driver.v_des": "5 m/s:20 m/s:4"}
+INPUTS = {"driver.v": "10*sin(t)"}
+
+
+def swept(**options):
+    return load(UNIT).sweep(GAINS, inputs=INPUTS, duration=3.0, **options)
+
+
+def test_each_point_is_the_run_by_itself():
+    found = swept(threads=3)
+    assert found.sizes == {"driver.K_p": 3, "driver.v_des": 4, "statistic": 5}
+    assert found["drive.tau"].attrs["units"] == "N.m"
+    for K_p in (500.0, 2000.0, 4000.0):
+        for v_des in (5.0, 10.0, 15.0, 20.0):
+            one = load(UNIT).simulate(
+                inputs={**INPUTS, "driver.v_des": v_des}, duration=3.0, parameters={"driver.K_p": K_p}
+            )
+            for name in ("drive.tau", "brake.tau"):
+                at = found[name].sel({"driver.K_p": K_p, "driver.v_des": v_des})
+                values = one[name]
+                assert at[:3].values.tolist() == [values[-1], values.min(), values.max()]
+                np.testing.assert_allclose(at[3:], [values.mean(), np.sqrt(np.mean(values**2))], rtol=1e-12)
+    series = swept(signals=["drive.*"], rate="0.25 s")
+    assert list(series.data_vars) == ["drive.tau", "status"]
+    assert series.sizes["time"] == 13
+    one = load(UNIT).simulate(inputs={**INPUTS, "driver.v_des": 10.0}, duration=3.0, parameters={"driver.K_p": 500.0})
+    np.testing.assert_array_equal(series["drive.tau"][0, 1], one["drive.tau"][::250])
+
+
+def test_a_sweep_goes_on_where_it_ended(tmp_path, monkeypatch):
+    path = tmp_path / "sweep.nc"
+    whole = swept()
+    run_one, ended = Sweep._one, []
+
+    def stops(self, k, shared):
+        if len(ended) == 5:
+            raise KeyboardInterrupt
+        ended.append(k)
+        run_one(self, k, shared)
+
+    monkeypatch.setattr(Sweep, "_one", stops)
+    with pytest.raises(KeyboardInterrupt):
+        swept(path=path, threads=1)
+    assert int((read_dataset(path)["status"] >= 0).sum()) == 5
+    monkeypatch.setattr(Sweep, "_one", lambda self, k, shared: ended.append(k) or run_one(self, k, shared))
+    assert swept(path=path).equals(whole)
+    assert sorted(ended) == list(range(12))
+    assert read_dataset(path).equals(whole)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="another name: this one is of another sweep"):
+        swept(path=path, seed=0, rate="0.5 s")
+    assert path.read_bytes() == before
+    path.write_bytes(before[:-20])
+    with pytest.raises(InputError, match="an undamaged file of a sweep"):
+        swept(path=path)
+
+
+def test_other_tools_read_it(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("h5netcdf")
+    path = tmp_path / "sweep.nc"
+    whole = swept(path=path)
+    with xarray.open_dataset(path) as found:
+        assert found.sizes == whole.sizes
+        np.testing.assert_array_equal(found["drive.tau"], whole["drive.tau"])
+        np.testing.assert_array_equal(found["driver.v_des"], [5.0, 10.0, 15.0, 20.0])
+        assert found["driver.v_des"].attrs["units"] == "m/s"
+
+
+def test_points_that_fail_are_named():
+    law = DATA / "units" / "law.toml"
+    found = load(law).sweep(
+        {"T": "0.1 s, 0.2 s", "S": [1.0, 1e300]}, duration=0.1, inputs={"slip": 0.01, "tau": 100.0, "n": 100.0}
+    )
+    np.testing.assert_array_equal(found["status"], [[0, 2], [0, 2]])
+    assert np.isnan(found["F"][:, 1]).all()
+    assert np.isfinite(found["F"][:, 0]).all()
+    assert "no finite" in found.attrs["failures"]
+
+
+def test_samples_are_in_their_box():
+    model = load_unit(UNIT).build()
+    for method in ("latin", "sobol", "halton"):
+        found = design(model, {"driver.K_p": "1000:2000", "driver.v_des": "36 km/h:72 km/h"}, method, 16, seed=3)
+        points = np.array([list(found.point(k).values()) for k in range(found.points)])
+        assert points.shape == (16, 2)
+        assert (points >= [1000.0, 10.0]).all()
+        assert (points <= [2000.0, 20.0]).all()
+        sixteenths = np.floor((points[:, 0] - 1000.0) / 1000.0 * 16.0)
+        if method != "halton":
+            assert len(set(sixteenths)) == 16  # one in each
+    assert design(model, {"driver.K_p": "1:100:3:log"}).axes[0].values.tolist() == pytest.approx([1.0, 10.0, 100.0])
+
+
+@pytest.mark.parametrize(("given", "options", "message"), [
+    ({}, {}, "at least one parameter"),
+    ({"driver.K": "1:2:3"}, {}, r"driver\.K: not one of its parameter or inputs; did you mean"),
+    ({"driver.K_p": "1:2"}, {}, r"driver\.K_p = '1:2': values 'a, b, c', or a range"),
+    ({"driver.K_p": "1:2:1"}, {}, "or a range"),
+    ({"driver.K_p": "-1:2:3"}, {}, r"driver\.K_p = '-1': a number from 0"),
+    ({"driver.K_p": "1 m:2 m:3"}, {}, r"driver\.K_p = '1 m': "),
+    ({"driver.K_p": "0:2:3:log"}, {}, "numbers above 0"),
+    ({"driver.K_p": "1, 1"}, {}, "each value once"),
+    ({"driver.K_p": "1:2:2000", "driver.K_i": "1:2:2000"}, {}, "at most 1000000 points"),
+    ({"driver.K_p": "1:2:3"}, {"samples": 4}, "samples = 4: a number of points for a method"),
+    ({"driver.K_p": "1:2:3"}, {"samples": 4, "method": "sobol"}, "a range 'low:high'"),
+])  # fmt: skip
+def test_mistakes(given, options, message):
+    with pytest.raises(InputError, match=message):
+        design(load_unit(UNIT).build(), given, **options)
+    with pytest.raises(InputError, match="signals = 'drvie"):
+        chosen_signals(load_unit(UNIT).build(), ["drvie.tau"])
+
+
+@pytest.mark.parametrize("sizes", [(3,), (3, 2), (2, 2, 2)])
+def test_the_command_and_its_pictures(tmp_path, monkeypatch, capsys, sizes):
+    monkeypatch.chdir(tmp_path)
+    run = command_line(monkeypatch, capsys)
+    names = ("gear.d.J=0.1 kg.m2:0.2 kg.m2", "control.K_theta=0.5:2", "shaft.w=50 rad/s:60 rad/s")
+    given = [word for name, n in zip(names, sizes, strict=False) for word in ("--set", f"{name}:{n}")]
+    scenario = tmp_path / "short.toml"
+    scenario.write_text('name = "short"\nduration = "0.2 s"\n')
+    command = ["sweep", "toroidal_kers", *given, "--signal", "storage.*", "-s", "short.toml", "--json", "f.json"]
+    code, told, failed = run(*command)
+    assert (code, failed) == (0, "")
+    assert f"{np.prod(sizes)} points" in told
+    assert "million steps a second" in told
+    assert run("plot", "sweep.nc")[0] == 0
+    assert Path("sweep.png").stat().st_size > 5000
+    assert len(picture(Path("sweep.nc")).axes) == {1: 1, 2: 2, 3: 1}[len(sizes)]
+    assert rtcvt.sweep is not None
+
+
+def test_a_simulation_keeps_what_is_asked_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run = command_line(monkeypatch, capsys)
+    whole = load("toroidal_kers").simulate()
+    command = ("simulate", "toroidal_kers", "-o", "kept.h5", "--signal", "storage.*", "--rate", "50 ms")
+    assert run(*command)[0] == 0
+    kept = rtcvt.read("kept.h5")
+    assert list(kept.names) == ["storage.E"]
+    np.testing.assert_array_equal(kept["storage.E"], whole["storage.E"][::50])
+    assert "did you mean" in run(*command[:-3], "storage.F")[2]

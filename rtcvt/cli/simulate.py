@@ -87,8 +87,9 @@ def simulate(
 
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
     was active), limits (shares by the output that says so), step_cost_us (median, p99), signals: by name unit, final,
-    min, max, rms. Of a car with an engine or a battery also energy: fuel_l_per_100km, battery_kWh_per_100km, source_J,
-    loss_J (by name), stored_J, residual_share. With --compare the energy of each choice by name, and ideal_l_per_100km.
+    min, max, rms. Of a car with an engine or a battery also energy: fuel_l_per_100km, battery_kWh_per_100km, both
+    also corrected_ for energy that is stored at the end, source_J, loss_J (by name), stored_J, residual_share. With
+    --compare the energy of each choice by name, and ideal_l_per_100km.
     """
     loaded = load_unit(unit)
     kind = loaded.kind_record

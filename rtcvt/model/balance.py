@@ -26,6 +26,8 @@ class Balance(NamedTuple):
     litres, kwh : float or None
         Fuel [l] and energy out of the battery [kWh] for 100 km, of a car with an engine or a battery; NaN if nothing
         moved.
+    delivered : float
+        Work of the engine or the battery [J]: what came in without the losses of the unit that has the fuel.
     """
 
     sources: dict[str, float]
@@ -33,6 +35,15 @@ class Balance(NamedTuple):
     stored: float
     litres: float | None
     kwh: float | None
+    delivered: float
+
+    @property
+    def corrected(self) -> tuple[float | None, float | None]:
+        """Fuel and energy for 100 km if what is stored more than at the start had not been made, at the mean efficiency
+        of the engine in this run.
+        """
+        share = 1.0 - self.stored / self.delivered if self.delivered > 0.0 else np.nan
+        return tuple(None if of is None else of * share for of in (self.litres, self.kwh))  # type: ignore[return-value]
 
     @property
     def residual(self) -> float:
@@ -42,15 +53,21 @@ class Balance(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What it takes for 100 km."""
-        told = ((self.litres, "l"), (self.kwh, "kWh"))
-        return ", ".join(f"{value:.2f} {unit}/100 km" for value, unit in told if value is not None)
+        """Fuel and energy for 100 km, with the corrected ones in brackets where they differ."""
+        parts = []
+        for value, corrected, unit in zip((self.litres, self.kwh), self.corrected, ("l", "kWh"), strict=True):
+            if value is not None:
+                more = f" ({corrected:.2f} corrected for stored energy)" if f"{corrected:.2f}" != f"{value:.2f}" else ""
+                parts.append(f"{value:.2f} {unit}/100 km{more}")
+        return ", ".join(parts)
 
     def figures(self) -> dict[str, Any]:
         """Ready for JSON."""
         return {
             "fuel_l_per_100km": _finite(self.litres),
             "battery_kWh_per_100km": _finite(self.kwh),
+            "corrected_fuel_l_per_100km": _finite(self.corrected[0]),
+            "corrected_battery_kWh_per_100km": _finite(self.corrected[1]),
             "source_J": self.sources,
             "loss_J": self.losses,
             "stored_J": self.stored,
@@ -95,4 +112,6 @@ def balance(result: Result) -> Balance | None:
     per = 100.0 / (1e-3 * gain(ways[0])) if gain(ways[0]) > 0.0 else np.nan
     litres = [gain(name) / result.parameter(f"{tank}.rho") * 1e3 * per for tank, name in zip(tanks, fuels, strict=True)]
     kwh = -sum(gain(name) for name in batteries) / KWH * per if batteries else None
-    return Balance(sources, losses, stored, litres[0] if litres else None, kwh)
+    own = tuple(f"{tank.partition('.')[0]}." for tank in tanks)
+    delivered = sum(sources.values()) - sum(loss for name, loss in losses.items() if name.startswith(own))
+    return Balance(sources, losses, stored, litres[0] if litres else None, kwh, delivered)

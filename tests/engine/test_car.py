@@ -125,12 +125,22 @@ def test_every_joule_is_accounted_for(run):
     assert min(found.losses.values()) >= 0.0
     litres, km = run["engine.fuel.V"][-1] * 1e3, run["vehicle.vehicle.s"][-1] * 1e-3
     assert found.litres == pytest.approx(100.0 * litres / km, rel=1e-12)
+    crank = np.trapezoid(-run["engine.crank.tau"] * run["engine.crank.w"], run.time)
+    assert found.delivered == pytest.approx(crank + np.ptp(run["engine.storage.E"][[0, -1]]), rel=0.01)
+
+
+def test_fuel_is_corrected_for_what_is_stored():
+    """An engine makes 4 J of 10; with 1 J of these in the flywheel at the end it has burnt a quarter too much."""
+    found = Balance({"engine.fuel": 10.0}, {"engine.loss.engine": 6.0, "vehicle.heat": 3.0}, 1.0, 6.0, None, 4.0)
+    assert found.corrected == (4.5, None)
+    assert found.title == "6.00 l/100 km (4.50 corrected for stored energy)"
+    assert found._replace(stored=0.0).title == "6.00 l/100 km"
 
 
 def test_components_of_a_large_car_look_unlike():
     """Beyond as many as there are colours bars are hatched."""
     losses = {f"part_{k}.loss": 1e6 for k in range(len(COLOURS) + 2)}
-    drive = Drive("a car with a long name", Balance({"fuel": 1e7}, losses, 0.0, None, None), np.zeros(1), {}, None)
+    drive = Drive("a car with a long name", Balance({"fuel": 1e7}, losses, 0.0, None, None, 0.0), np.zeros(1), {}, None)
     assert _bars([drive]).count("<pattern") == 3
 
 

@@ -253,7 +253,7 @@ def repeats(folder: str, table: str | None = None) -> None:
         for n, done in enumerate(as_completed(pending), 1):
             done.result()
             print(f"{n} of {len(pending)}: {pending[done]}", flush=True)
-    again = {m: Again(condense(f for f, *_ in wanted if f.parent.name == n).runs) for m, n in _PLACES.items()}
+    again = {m: Again(condense(f for f, *_ in wanted if f.parent.name == n)["hybrid"].runs) for m, n in _PLACES.items()}
     found = check_heldout(held, again, RecordedLaws(read_reduced(path)), STEP)
     print("of the full model from itself, the load comes from: nearer, farther; allowed; worst")
     for f in found.figures:
@@ -275,7 +275,7 @@ def repeats(folder: str, table: str | None = None) -> None:
 def schemes(folder: str, table: str | None = None) -> None:
     path = reduced_path(load_unit("pushbelt_cvt"))
     multirate = read_heldout(path.with_name(f"{path.stem}_heldout.h5") if table is None else Path(table)).runs
-    explicit = condense(Path(folder).glob("[!.]*.h5"))
+    explicit = condense(Path(folder).glob("[!.]*.h5"))["hybrid"]
     found = check_heldout(explicit, dict.fromkeys(_PLACES, Again(multirate)), RecordedLaws(read_reduced(path)), STEP)
     for f in found.figures:
         if f.name in ("thrust ratio", "slip", "efficiency") or f.name.endswith("settled"):
@@ -295,7 +295,7 @@ def schemes(folder: str, table: str | None = None) -> None:
 def memory() -> None:
     path = reduced_path(load_unit("pushbelt_cvt"))
     held = read_heldout(path.with_name(f"{path.stem}_heldout.h5"))
-    laws, way = held.laws_of(read_reduced(path)), 0.02  # [m] of belt from one sample to the next
+    laws, way = read_reduced(path).planar, 0.02  # [m] of belt from one sample to the next
     turn, runs = int(laws.constants["length"] / way), []
     for one in held.runs:
         b = one.branches[0]

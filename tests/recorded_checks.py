@@ -156,7 +156,7 @@ def heldout_runs() -> HeldOut:
 def check_variator(runs: HeldOut, reduced: ReducedModel | None = None) -> Check:
     """The check of `pushbelt_cvt` on `runs`; with another reduced model than the shipped one if it is given."""
     unit = load_unit("pushbelt_cvt")
-    reduced = runs.laws_of(reduced or read_reduced(reduced_path(unit)))
+    reduced = (reduced or read_reduced(reduced_path(unit))).planar
     J = float(runs.parameters["sheaves"]["J"])
     models = {name: Player(unit, name, reduced, J) for name in ("hybrid", "rigid")}
     return check_heldout(runs, models, RecordedLaws(reduced), STEP)

@@ -37,15 +37,21 @@ states, in force steps and in passages of transients:
     projection  the full model's field less its projection on the modes of the reduced model
     laws        the regression of the coefficients at the full model's own operating point
 
-Over several runs a figure is the quadratic mean of the runs' errors, or the largest. No limit is below `SCATTER` times
-the scatter of the full model in the same figure. A state in which the full model slips macroscopically (|speed loss| >
-`SLIPPING`) has no thrust ratio or slip to compare: such states are only listed, with what the reduced models say of
-them. y during a passage follows from the run's own F_I,eq, moved from the
-settled state to the passage by the law.
+Over several runs a figure is the quadratic mean of the runs' errors, the largest, or what 95 % of them keep. No limit
+is below `SCATTER` times the scatter of the full model in the same figure. A state in which the full model slips
+macroscopically (|speed loss| > `SLIPPING`) has no thrust ratio or slip to compare: such states are only listed, with
+what the reduced models say of them. y during a passage follows from the run's own F_I,eq, moved from the settled state
+to the passage by the law.
+
+What ships, the laws with their corrections, is checked against runs of the spatial belt, the planar laws against runs
+of the planar one; limits are those of `LIMITS` by the belt. Errors of earlier runs may be pooled with new ones. Runs
+and laws share what the secondary turns (`protocol`), or their errors say nothing.
 """
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -53,14 +59,42 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY
 from rtcvt.offline.variator.heldout import HeldOut, HeldRun, Passage, Series
-from rtcvt.offline.variator.uncertainty import LOADED
+from rtcvt.offline.variator.spread import within
+from rtcvt.offline.variator.uncertainty import LOADED, scaled_errors
 from rtcvt.variator.capacity import capacity
+from rtcvt.variator.reduced.model import UNCERTAIN
 
 Array = NDArray[np.float64]
 
 STILL = 0.01  # of the ratio at the start: a smaller change is measured against this
 MODELS = ("hybrid", "rigid")
 SCATTER = 1.3  # times what the full model itself scatters is allowed, if that is above a limit
+_BOTH = {
+    ("primary torque, mean over a revolution", "quadratic mean"): 0.05,
+    ("secondary speed", "quadratic mean"): 0.03,
+    ("ratio", "quadratic mean"): 0.03,
+    ("flank normal force", "quadratic mean"): 0.08,
+    ("thrust ratio", "largest"): 0.06,
+}
+LIMITS = {  # of figures, by the belt that ran
+    "spatial": {
+        **_BOTH,
+        ("thrust ratio", "quadratic mean"): 0.02,
+        ("slip", "quadratic mean"): 0.0025,
+        ("slip", "largest"): 0.01,
+        ("efficiency", "largest"): 0.01,
+        ("peak of the flank normal force", "95 %"): 0.15,
+        ("peak of the flank normal force", "largest"): 0.25,
+    },
+    "hybrid": {
+        **_BOTH,
+        ("thrust ratio", "quadratic mean"): 0.015,
+        ("slip", "quadratic mean"): 0.0012,
+        ("efficiency", "largest"): 0.008,
+        ("peak of the flank normal force", "largest"): 0.15,
+    },
+}
+SHARES = ((0.68, 0.08), (0.95, 0.04))  # of errors within one and two standard deviations, and how far they may be off
 
 
 class Driven(Protocol):
@@ -150,7 +184,7 @@ class Figure:
     """
 
     name: str
-    statistic: str  # "quadratic mean" or "largest"
+    statistic: str  # of `_STATISTICS`
     limit: float | None
     points: bool  # the value is a difference of percentages
     value: dict[str, float]
@@ -197,9 +231,22 @@ CAUSES = {
 }
 
 
+Errors = dict[str, dict[str, float]]  # source -> run -> error
+
+
+class Compared(NamedTuple):
+    """Errors of a quantity: of both models, and of the parts of the hybrid one's split."""
+
+    name: str
+    errors: Errors
+    parts: Errors
+    points: bool = False  # differences of percentages
+    statistics: tuple[str, ...] = ("quadratic mean",)
+
+
 @dataclass(frozen=True)
 class Check:
-    """All comparisons."""
+    """All comparisons with runs of one belt, "spatial" or "hybrid"; more: `record` of other runs, pooled with these."""
 
     heldout: HeldOut
     settled: tuple[Settled, ...]
@@ -208,49 +255,94 @@ class Check:
     step: float  # of the reduced models [s]
     about: Mapping[str, Any] = field(default_factory=dict)  # of the reduced model
     unsettled: tuple[str, ...] = ()  # runs of the full model without a settled state: nothing to compare
-    spatial: Mapping[str, float] = field(default_factory=dict)  # errors of the laws at held-out spatial runs
+    belt: str = "hybrid"
+    more: Mapping[str, tuple[Errors, Errors]] = field(default_factory=dict)
 
-    @property
+    @cached_property
+    def compared(self) -> tuple[Compared, ...]:
+        """Errors by quantity with those of other runs; names of runs begin with that of their plan."""
+        label = self.heldout.label
+
+        def joined(own: Errors, more: Errors) -> Errors:
+            named = {k: {f"{label} {run}".strip(): e for run, e in v.items()} for k, v in own.items()}
+            return {k: more.get(k, {}) | named.get(k, {}) for k in {**named, **more}}
+
+        own = compared_of(self.settled, self.branched, self.fields)
+        more = (self.more.get(c.name, ({}, {})) for c in own)
+        return tuple(
+            c._replace(errors=joined(c.errors, errors), parts=joined(c.parts, parts))
+            for c, (errors, parts) in zip(own, more, strict=True)
+        )
+
+    @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """All compared quantities."""
-        return figures_of(self.settled, self.branched, self.fields)
+        return tuple(
+            _figure(c, statistic, LIMITS[self.belt].get((c.name, statistic)))
+            for c in self.compared
+            for statistic in c.statistics
+        )
+
+    @property
+    def runs(self) -> int:
+        """Runs whose settled states are compared, with the other ones."""
+        return len(next(c for c in self.compared if c.name == "thrust ratio").errors["hybrid"])
 
     @property
     def coverage(self) -> dict[str, tuple[int, float, float]]:
         """Of outputs that say their uncertainty: settled states, shares of the errors within one and two of it."""
-        found: dict[str, list[float]] = {}
-        tops = {f.held.run.name: f for f in self.fields if f.passage.phase == 0}
-        for s in (s for s in self.settled if not _slips(s.held, STEADY)):
-            full, own = s.values["full"], s.values["hybrid"]
-            off = {k: own[k] - full[k] for k in ("thrust_ratio", "slip")}
-            if abs(full["xi"]) >= LOADED:
-                off["efficiency"] = own["efficiency"] - full["efficiency"]
-            top = tops[s.held.run.name]
-            off["flank_peak"] = top.peaks["hybrid"] - float(top.fields["full"].max())
-            for name, e in off.items():
-                if f"uncertainty.{name}" in own:
-                    found.setdefault(name, []).append(abs(e) / own[f"uncertainty.{name}"])
-        shares = {name: np.array(v) for name, v in found.items()}
-        return {name: (len(v), float(np.mean(v <= 1.0)), float(np.mean(v <= 2.0))) for name, v in shares.items()}
+        found = ((c.name, np.array([*c.errors["hybrid"].values()])) for c in self.compared if not c.statistics)
+        counted = {name: e[np.isfinite(e)] for name, e in found}
+        return {name: (len(e), *within(e, 1.0)) for name, e in counted.items() if len(e)}
+
+    @property
+    def strata(self) -> dict[str, dict[str, float]]:
+        """By the beginning of the runs' names, which is their part of the plan: figures of the settled states."""
+        found: dict[str, dict[str, float]] = {}
+        for c in self.compared:
+            of: dict[str, list[float]] = {}
+            for run, e in c.errors["hybrid"].items() if c.name in _OF_STATES else ():
+                of.setdefault(run.split()[-1].split("-")[0], []).append(e)
+            for part, errors in of.items():
+                row = found.setdefault(part, {"states": len(errors)})
+                row |= {f"{c.name}, {statistic}": _STATISTICS[statistic](errors) for statistic in c.statistics}
+        return found
 
     @property
     def failures(self) -> tuple[str, ...]:
         """Limits that the hybrid model exceeds, in words."""
-        return tuple(
+        found = [
             f"{f.name}, {f.statistic}: {f.show(f.value['hybrid'])}, allowed {f.show(f.limit)}; "
             f"mostly {f.cause or 'unknown'}; worst: {f.worst['hybrid'][0]}"
             for f in self.figures
             if f.reached is False and f.limit is not None
-        )
+        ]
+        for name, (states, *shares) in self.coverage.items() if self.belt == "spatial" else ():
+            for share, (aim, off), n in zip(shares, SHARES, ("one", "two"), strict=True):
+                if abs(share - aim) > off > np.sqrt(aim * (1.0 - aim) / states):  # the chance of so many states
+                    found.append(f"errors within {n} of {name}: {share:.0%}, allowed {aim:.0%} +- {off:.0%}")
+        load, own = self.about.get("load"), protocol(self.heldout.plan, self.heldout.unit_file)
+        if "load" in self.about and self.settled and load != own:
+            found.append(
+                f"what the secondary turns: {own or 'nothing'} in these runs, in the laws' {load or 'nothing'}"
+            )
+        return tuple(found)
+
+    @property
+    def record(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+        """Errors and their parts by quantity, ready for JSON: `more` of a later check, as `record_of` reads them."""
+        both = ((c.name, (c.errors, c.parts)) for c in self.compared)
+        return {name: tuple({k: _known(v) for k, v in part.items()} for part in parts) for name, parts in both}  # type: ignore[misc]
 
     def as_numbers(self) -> dict[str, Any]:
         """Everything in numbers, ready for JSON: see the command's help for the keys."""
         return {
             "unit": self.about.get("unit", self.heldout.unit),
-            "runs": len(self.heldout.runs),
+            "belt": self.belt,
+            "runs": self.runs,
             "unsettled": list(self.unsettled),
             "failures": list(self.failures),
-            "spatial": dict(self.spatial),
+            "strata": {name: _known(row) for name, row in self.strata.items()},
             "figures": [
                 {
                     "name": f.name,
@@ -268,6 +360,15 @@ class Check:
             "coverage": {k: {"states": n, "one": a, "two": b} for k, (n, a, b) in self.coverage.items()},
             "settled": {s.held.run.name: {k: _known(v) for k, v in s.values.items()} for s in self.settled},
         }
+
+
+def record_of(errors: Mapping[str, Mapping[str, Any]], parts: Mapping[str, Mapping[str, Any]]) -> tuple[Errors, Errors]:
+    """Errors and parts of a quantity from `Check.record`."""
+
+    def numbers(of: Mapping[str, Mapping[str, Any]]) -> Errors:
+        return {k: {run: float("nan") if e is None else float(e) for run, e in v.items()} for k, v in of.items()}
+
+    return numbers(errors), numbers(parts)
 
 
 def _known(values: Mapping[str, float]) -> dict[str, float | None]:
@@ -343,6 +444,12 @@ def check_heldout(
 def _point(p: Mapping[str, Any]) -> tuple[Array, Array, Array, Array]:
     ratio, xi, kappa, F_O = (np.asarray(p[k], dtype=float) for k in ("ratio", "xi", "kappa", "F_O"))
     return ratio, xi, kappa, F_O
+
+
+def protocol(plan: str, unit_file: str) -> dict[str, Any] | None:
+    """What the secondary turns by the texts of a plan and of a belt: the plan's load, else the belt's."""
+    found: dict[str, Any] | None = tomllib.loads(plan).get("model", {}).get("load")
+    return found or tomllib.loads(unit_file).get("load")
 
 
 def _efficiency(P_O: float, loss: float) -> float:
@@ -434,14 +541,22 @@ def largest(errors: Iterable[float]) -> float:
     return float(values.max()) if len(values) else float("nan")
 
 
-_STATISTICS: dict[str, Callable[[Iterable[float]], float]] = {"quadratic mean": quadratic, "largest": largest}
-Errors = dict[str, dict[str, float]]  # source -> run -> error
+def most(errors: Iterable[float]) -> float:
+    """Magnitude that 95 % do not exceed; NaN without values."""
+    values = np.abs([e for e in errors if np.isfinite(e)])
+    return float(np.quantile(values, 0.95)) if len(values) else float("nan")
 
 
-def _figure(
-    name: str, statistic: str, limit: float | None, errors: Errors, parts: Errors, points: bool = False
-) -> Figure:
-    of = _STATISTICS[statistic]
+_STATISTICS: dict[str, Callable[[Iterable[float]], float]] = {
+    "quadratic mean": quadratic,
+    "95 %": most,
+    "largest": largest,
+}
+_EACH = ("quadratic mean", "largest")
+
+
+def _figure(c: Compared, statistic: str, limit: float | None) -> Figure:
+    of, errors, parts = _STATISTICS[statistic], c.errors, c.parts
     repeats = of(parts.get("full", {}).values())
     if limit is not None and np.isfinite(repeats):
         limit = max(limit, SCATTER * repeats)
@@ -454,10 +569,10 @@ def _figure(
     hybrid = [abs(e) for e in errors.get("hybrid", {}).values()]
     within = sum(e <= limit for e in hybrid) if limit is not None else len(hybrid)
     return Figure(
-        name,
+        c.name,
         statistic,
         limit,
-        points,
+        c.points,
         {model: of(by_run.values()) if _finite(by_run) else float("nan") for model, by_run in errors.items()},
         {part: of(by_run.values()) for part, by_run in parts.items()},
         worst,
@@ -469,25 +584,43 @@ def _finite(errors: Mapping[str, float]) -> bool:
     return bool(np.all(np.isfinite(list(errors.values()))))
 
 
-def figures_of(settled: Iterable[Settled], branched: Iterable[Branched], fields: Iterable[Field]) -> tuple[Figure, ...]:
-    """All compared quantities with their limits."""
-    found: list[Figure] = []
+_OF_STATES = ("thrust ratio", "slip", "efficiency")
+
+
+def compared_of(
+    settled: Iterable[Settled], branched: Iterable[Branched], fields: Iterable[Field]
+) -> tuple[Compared, ...]:
+    """All compared quantities."""
+    found: list[Compared] = []
     states = [s for s in settled if not _slips(s.held, STEADY)]
-    for name, relative, limits in (
-        ("thrust ratio", True, (0.015, 0.06)),
-        ("slip", False, (0.0012, None)),
-        ("efficiency", False, (None, 0.008)),
-    ):
-        key = name.replace(" ", "_")
+    for name in _OF_STATES:
+        key, relative = name.replace(" ", "_"), name == "thrust ratio"
         used = [s for s in states if key != "efficiency" or abs(s.values["full"]["xi"]) >= LOADED]
-        errors, parts = _state_errors(used, key, relative)
-        for statistic, limit in zip(_STATISTICS, limits, strict=True):
-            found.append(_figure(name, statistic, limit, errors, parts, points=not relative))
-    found += _transient_figures([b for b in branched if b.held.transient and not b.slipping])
+        found.append(Compared(name, *_state_errors(used, key, relative), not relative, _EACH))
+    found += _transients_compared([b for b in branched if b.held.transient and not b.slipping])
     whole = [f for f in fields if not f.slipping]
-    found += _field_figures(whole, (0.08, 0.15))
-    found += _field_figures([f for f in whole if f.passage.phase == 0], (None, None), ", settled")[::2]
-    return tuple(found)
+    found += _fields_compared(whole, "", ("quadratic mean", "95 %", "largest"))
+    tops = [f for f in whole if f.passage.phase == 0]
+    found += _fields_compared(tops, ", settled", ("quadratic mean",))
+    return (*found, *_scaled(states, {f.held.run.name: f for f in tops}))
+
+
+def _scaled(states: list[Settled], tops: Mapping[str, Field]) -> list[Compared]:
+    """Errors of settled states over the standard deviations that the hybrid model says."""
+    full: dict[str, list[float]] = {}
+    own: dict[str, list[float]] = {}
+    for s in states:
+        top = tops[s.held.run.name]
+        for of, peak, values in (
+            (full, float(top.fields["full"].max()), s.values["full"]),
+            (own, top.peaks["hybrid"], s.values["hybrid"]),
+        ):
+            for name, value in (values | {"flank_peak": peak}).items():
+                of.setdefault(name, []).append(value)
+    found = scaled_errors({k: np.array(v) for k, v in full.items()}, {k: np.array(v) for k, v in own.items()})
+    runs = [s.held.run.name for s in states]
+    errors = {name: {"hybrid": dict(zip(runs, e.tolist(), strict=True))} for name, e in found.items()}
+    return [Compared(name, errors.get(name, {"hybrid": {}}), {}, False, ()) for name in UNCERTAIN]
 
 
 def _state_errors(states: Iterable[Settled], key: str, relative: bool) -> tuple[Errors, Errors]:
@@ -521,23 +654,23 @@ def smooth(time: Array, values: Array, width: float) -> Array:
     return np.where(half > 0.0, means / np.maximum(2.0 * half, 1e-12), values)
 
 
-def _transient_figures(branches: list[Branched]) -> list[Figure]:
+def _transients_compared(branches: list[Branched]) -> list[Compared]:
     found = []
-    for name, key, of, limit in (
-        ("primary torque", "tau_I", "signal", None),
-        ("primary torque, mean over a revolution", "tau_I", "mean", 0.05),
-        ("primary torque, of the capacity", "tau_I", "capacity", None),
-        ("secondary speed", "omega_O", "signal", 0.03),
-        ("secondary speed, mean over a revolution", "omega_O", "mean", None),
-        ("ratio", "ratio", "signal", 0.03),
-        ("ratio, of its change", "ratio", "change", None),
+    for name, key, of in (
+        ("primary torque", "tau_I", "signal"),
+        ("primary torque, mean over a revolution", "tau_I", "mean"),
+        ("primary torque, of the capacity", "tau_I", "capacity"),
+        ("secondary speed", "omega_O", "signal"),
+        ("secondary speed, mean over a revolution", "omega_O", "mean"),
+        ("ratio", "ratio", "signal"),
+        ("ratio, of its change", "ratio", "change"),
     ):
         all_errors: Errors = {}
         for b in branches:
             for source, e in _branch_errors(b, key, of).items():
                 all_errors.setdefault(source, {})[b.held.run.name] = e
         errors = {m: all_errors.pop(m, {}) for m in MODELS}
-        found.append(_figure(name, "quadratic mean", limit, errors, all_errors))
+        found.append(Compared(name, errors, all_errors))
     return found
 
 
@@ -561,8 +694,8 @@ def _branch_errors(b: Branched, key: str, of: str) -> dict[str, float]:
     return found
 
 
-def _field_figures(fields: list[Field], limits: tuple[float | None, float | None], of: str = "") -> list[Figure]:
-    """Quadratic mean and largest error of the shape, of the peak, and of the peak that is an output of its own."""
+def _fields_compared(fields: list[Field], of: str, statistics: tuple[str, ...]) -> list[Compared]:
+    """Errors of the shape, of the peak, and of the peak that is an output of its own."""
     shape: Errors = {m: {} for m in MODELS}
     peak: Errors = {m: {} for m in MODELS}
     output: Errors = {m: {} for m in MODELS}
@@ -580,11 +713,9 @@ def _field_figures(fields: list[Field], limits: tuple[float | None, float | None
             by_peak[name][run] = float(a.max()) / highest - 1.0
         for name, value in f.peaks.items():
             output[name][run] = value / highest - 1.0
+    both = tuple(statistic for statistic in statistics if statistic in _EACH)
     return [
-        _figure(f"flank normal force{of}", "quadratic mean", limits[0], shape, shape_parts),
-        _figure(f"flank normal force{of}", "largest", None, shape, shape_parts),
-        _figure(f"peak of the flank normal force{of}", "quadratic mean", None, peak, peak_parts),
-        _figure(f"peak of the flank normal force{of}", "largest", limits[1], peak, peak_parts),
-        _figure(f"output peak.flank_normal{of}", "quadratic mean", None, output, {}),
-        _figure(f"output peak.flank_normal{of}", "largest", None, output, {}),
+        Compared(f"flank normal force{of}", shape, shape_parts, False, both),
+        Compared(f"peak of the flank normal force{of}", peak, peak_parts, False, statistics),
+        Compared(f"output peak.flank_normal{of}", output, {}, False, both),
     ]

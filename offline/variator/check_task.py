@@ -1,5 +1,6 @@
 """The check of a variator: its models against held-out runs of the full one."""
 
+import hashlib
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,10 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
+from rtcvt.files import read_json
 from rtcvt.kind import Checked, Progress
 from rtcvt.offline.pushbelt.unit.parameters import read_parameters
 from rtcvt.offline.variator.campaign import run_campaign
-from rtcvt.offline.variator.check import Check, check_heldout
+from rtcvt.offline.variator.check import LIMITS, Check, check_heldout, protocol, record_of
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
 from rtcvt.offline.variator.heldout import HeldOut, condense, read_heldout, write_heldout
 from rtcvt.offline.variator.plan import load_plan
@@ -25,50 +27,74 @@ from rtcvt.variator.build import reduced_path
 from rtcvt.variator.kers_build import variator_inside
 from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.reduced.model import ReducedModel
+from rtcvt.variator.reduced.tables import field_table, law_table
 from rtcvt.variator.unit import Variator
 
-PLAN = "heldout"  # of the runs that no reduced model has seen
+PLANS = ("heldout_spatial", "heldout")  # of the runs that no reduced model has seen
+_BELTS = {"spatial": "spatial", "hybrid": "planar"}  # in words
 
 
 def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Checked:
-    """Hybrid and rigid model against held-out runs of the full model, or against those that match ``runs``."""
+    """What ships against runs of the spatial belt, and the planar laws against runs of the planar belt.
+
+    The runs are those that come along, or those that match ``runs``; errors that are on record are pooled with theirs.
+    """
     inside, report = _inside(unit), given["report"]
-    path, fresh, runs = reduced_path(inside), given["fresh"], given["runs"]
+    path, fresh, runs, pool = reduced_path(inside), given["fresh"], given["runs"], given["pool"]
     if fresh and runs is not None:
         raise InputError("--runs", "", runs, "not together with --fresh")
-    table = report.with_name(f"{report.stem}_heldout.h5") if fresh else _table_of(path)
-    if runs is not None:
-        files = sorted(Path(runs).parent.glob(Path(runs).name))
-        if not files:
-            raise InputError("--runs", "", runs, "a pattern of files that are there, in quotes")
-        result = _checked(inside, condense(files), progress, {"runs": runs})
+    reduced, folder = read_reduced(path), report.with_name(f"{report.stem}_runs")
+    new = _tables_of(report) if fresh or runs is not None else {}
+    require_writable(report, given["figures"], *new.values())
+    if new:
+        files = (
+            _matching(runs)
+            if runs is not None
+            else [f for name in PLANS for f in _runs(reduced, name, folder, progress)]
+        )
+        heldout = condense(files)
+        for belt, table in heldout.items():
+            write_heldout(table, new[belt])
     else:
-        if not fresh and not table.exists():
-            raise InputError("--fresh", "", None, f"to be given: {path.name} comes without held-out runs, {table.name}")
-        if fresh:
-            require_writable(report, given["figures"], table)
-            made = _runs(read_reduced(path), report.with_name(f"{report.stem}_runs"), progress)
-            write_heldout(condense(made), table)
-        result = _checked(inside, read_heldout(table), progress)
-    title = f"{unit.name} against {len(result.heldout.runs)} runs of the full model"
+        heldout = {belt: read_heldout(table) for belt, table in _tables_of(path).items() if table.exists()}
+    if not heldout:
+        allowed = f"to be given: {path.name} comes without held-out runs, {_tables_of(path)['hybrid'].name}"
+        raise InputError("--fresh", "", None, allowed)
+    record = recorded(inside, reduced, pool)
+    found = checks(inside, heldout, reduced, record, progress, {} if runs is None else {"runs": runs})
+    lines: list[Any] = [] if found[0].belt == "spatial" else [*spatial_table(reduced.errors)]
+    for c in found:
+        lines += _tables(unit, c)
+    figures = found[0].as_numbers() | ({"planar": found[1].as_numbers()} if found[1:] else {})
+    figures |= {"model": _digest(inside, reduced), "errors": record | {c.belt: c.record for c in found}}
+    failures = [f"{_BELTS[c.belt]}: {text}" for c in found for text in c.failures]
+    return Checked(report_page(*found), figures, lines, failures, "missed")
+
+
+def _tables(unit: Variator, c: Check) -> list[Any]:
+    title = f"{unit.name} against {c.runs} runs of the {_BELTS[c.belt]} belt"
     shown = Table("", "", "hybrid", "allowed", "rigid", title=escape(title), title_justify="left")
-    for f in result.figures:
+    for f in c.figures:
         colour = {True: "green", False: "red", None: "default"}[f.reached]
         limit = "" if f.limit is None else f.show(f.limit)
         shown.add_row(f.name, f.statistic, f"[{colour}]{f.show(f.value['hybrid'])}[/]", limit, f.show(f.value["rigid"]))
-    lines = [*spatial_table(result.spatial), shown]
-    if result.coverage:
-        within = Table("uncertainty of", "states", "errors within 1", "within 2", title_justify="left")
-        for name, (states, one, two) in result.coverage.items():
-            within.add_row(name, str(states), f"{one:.0%}", f"{two:.0%}")
-        lines.append(within)
-    return Checked(report_page(result), result.as_numbers(), lines, result.failures, "missed")
+    within = Table("uncertainty of", "states", "errors within 1", "within 2", title_justify="left")
+    for name, (states, one, two) in c.coverage.items():
+        within.add_row(name, str(states), f"{one:.0%}", f"{two:.0%}")
+    parts = Table("part of the plan", *next(iter(c.strata.values()), {}), title_justify="left")
+    for name, row in c.strata.items():
+        parts.add_row(name, *(str(v) if key == "states" else f"{100.0 * v:.3g}" for key, v in row.items()))
+    return [shown, *(t for t in (within, parts) if t.row_count)]
 
 
 def figures(unit: Variator, settings: Mapping[str, float | str], progress: Progress) -> dict[str, Any] | None:
     """Figures of the check against the runs that come with the reduced model; None if there are none."""
-    table = _table_of(reduced_path(unit))
-    return _checked(_inside(unit), read_heldout(table), progress).as_numbers() if table.exists() else None
+    path = reduced_path(unit)
+    tables = {belt: read_heldout(table) for belt, table in _tables_of(path).items() if table.exists()}
+    if not tables:
+        return None
+    inside, reduced = _inside(unit), read_reduced(path)
+    return checks(inside, tables, reduced, recorded(inside, reduced), progress)[0].as_numbers()
 
 
 def _inside(unit: Variator) -> Variator:
@@ -76,26 +102,78 @@ def _inside(unit: Variator) -> Variator:
     return unit if unit.controller is None else variator_inside(unit)
 
 
-def _table_of(reduced: Path) -> Path:
-    """Held-out runs that come with a reduced model."""
-    return reduced.with_name(f"{reduced.stem}_heldout.h5")
+def _tables_of(path: Path) -> dict[str, Path]:
+    """Held-out runs that come with a reduced model or a report, by belt."""
+    return {belt: path.with_name(f"{path.stem}_{plan}.h5") for belt, plan in zip(LIMITS, PLANS, strict=True)}
 
 
-def _checked(unit: Variator, heldout: HeldOut, progress: Progress, more: dict[str, Any] | None = None) -> Check:
-    path = reduced_path(unit)
-    reduced = heldout.laws_of(read_reduced(path))
-    J = float(heldout.parameters["sheaves"]["J"])
-    models = {name: Player(unit, name, reduced, J) for name in ("hybrid", "rigid")}
-    about = {"unit": unit.name, "reduced model": f"{path.name}, revision {reduced.attributes.get('revision', '')}"}
-    about |= more or {}
-    spatial = {key: value for key, value in reduced.errors.items() if key.startswith("spatial.")}
-    return replace(check_heldout(heldout, models, RecordedLaws(reduced), STEP, about, progress), spatial=spatial)
+def _matching(runs: str) -> list[Path]:
+    """Files of a folder or of a pattern."""
+    path = Path(runs)
+    files = sorted(path.glob("[!.]*.h5") if path.is_dir() else path.parent.glob(path.name))
+    if not files:
+        raise InputError("--runs", "", runs, "a folder of runs, or a pattern of files that are there, in quotes")
+    return files
 
 
-def _runs(reduced: ReducedModel, folder: Path, progress: Progress) -> list[Path]:
-    """Files of the held-out runs of the full model behind `reduced`, what is missing run now."""
+def checks(
+    unit: Variator,
+    heldout: Mapping[str, HeldOut],
+    reduced: ReducedModel,
+    record: Mapping[str, Mapping[str, Any]],
+    progress: Progress,
+    more: Mapping[str, Any] | None = None,
+) -> list[Check]:
+    """Of the belts of which there are runs: first what ships, then the planar laws; `record` as `recorded` gives it."""
+    about = {"unit": unit.name, "reduced model": f"{reduced.name}, revision {reduced.attributes.get('revision', '')}"}
+    about |= {"load": protocol(reduced.plan, reduced.unit_file)} | dict(more or {})
+    found = []
+    for belt, runs in sorted(heldout.items(), reverse=True):  # the spatial one first
+        laws, J = reduced if belt == "spatial" else reduced.planar, float(runs.parameters["sheaves"]["J"])
+        models = {name: Player(unit, name, laws, J) for name in ("hybrid", "rigid")}
+        made = check_heldout(runs, models, RecordedLaws(laws), STEP, about, progress)
+        found.append(replace(made, belt=belt, more=record.get(belt, {})))
+    return found
+
+
+def _digest(unit: Variator, reduced: ReducedModel) -> str:
+    """What tells a unit's laws and parameters from others."""
+    known = hashlib.sha256(repr(sorted(unit.values().items())).encode())
+    for table in (law_table(reduced), field_table(reduced)):
+        known.update(table.tobytes())
+    return known.hexdigest()
+
+
+def recorded(unit: Variator, reduced: ReducedModel, pool: Path | None = None) -> dict[str, Any]:
+    """Errors of earlier runs by belt, from `pool` or what comes with the reduced model; none of other laws.
+
+    Raises
+    ------
+    InputError
+        `pool` is no such file, or of another unit or other laws.
+    """
+    own = reduced_path(unit)
+    path = own.with_name(f"{own.stem}_errors.json") if pool is None else pool
+    if not path.exists():
+        return {}
+    kept = read_json(path, "a file that rtcvt check --json has written")
+    try:
+        belts = {
+            belt: {name: record_of(*both) for name, both in kept["errors"][belt].items()} for belt in kept["errors"]
+        }
+        same = kept["model"] == _digest(unit, reduced)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InputError(path, "errors", None, "errors as rtcvt check --json writes them") from None
+    if not same and pool is not None:
+        raise InputError(path, "model", None, f"errors of {unit.name} with these laws and parameters")
+    return belts if same else {}
+
+
+def _runs(reduced: ReducedModel, name: str, folder: Path, progress: Progress) -> list[Path]:
+    """Files of the runs of a plan of the full model behind `reduced`, what is missing run now."""
     parameters = read_parameters(parse_unit_file(reduced.unit_file, f"unit file in {reduced.name}"))
-    plan, text = load_plan(PLAN)
+    plan, text = load_plan(name)
+    folder = folder / name
     done = run_campaign(parameters, reduced.unit_file, plan, text, folder, progress=progress)
     for name, why in done.failed.items():
         logging.getLogger("rtcvt").warning("failed: %s: %s", name, why)

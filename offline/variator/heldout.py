@@ -13,6 +13,7 @@ half the size. Everything else is stored as float32, too; all of it is far below
 """
 
 import json
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,6 @@ from rtcvt.offline.pushbelt.run.schedule import Run, as_json
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
 from rtcvt.recording import new_hdf5, revision
-from rtcvt.variator.reduced.model import ReducedModel
 
 Array = NDArray[np.float64]
 
@@ -112,40 +112,45 @@ class HeldOut:
     parameters: Mapping[str, Any]  # belt and sheaves of the full model
     attributes: Mapping[str, Any]
 
-    def laws_of(self, reduced: ReducedModel) -> ReducedModel:
-        """The reduced model of the belt that ran: without corrections if that was the planar one."""
-        return reduced.planar if all(r.run.settings.model == "hybrid" for r in self.runs) else reduced
+    @property
+    def label(self) -> str:
+        """Name and seed of the plan."""
+        plan = tomllib.loads(self.plan)
+        return f"{plan['name']} {plan.get('seed', 0)}" if "name" in plan else ""
 
 
-def condense(files: Iterable[Path]) -> HeldOut:
-    """The table of the runs in `files`.
+def condense(files: Iterable[Path]) -> dict[str, HeldOut]:
+    """The tables of the runs in `files` by belt, "spatial" or "hybrid".
 
     Raises
     ------
     InputError
-        Not runs of one unit and one plan, or none.
+        Not runs of one unit, of a belt not those of one plan, or none.
     """
-    runs: list[HeldRun] = []
+    runs: dict[str, list[HeldRun]] = {}
+    plans: dict[str, str] = {}
     about: dict[str, Any] = {}
     for path in sorted(files):
         with open_run(path) as file:
             found = {
                 "unit": str(file.attrs["unit"]),
-                "plan": _text(file["plan"]),
                 "unit_file": _text(file["unit_file"]),
-                "parameters": str(file.attrs["parameters"]),
+                "parameters": {k: v for k, v in json.loads(file.attrs["parameters"]).items() if k != "load"},
             }
-            if about and any(about[k] != v for k, v in found.items() if k != "plan"):
+            if about and any(about[k] != v for k, v in found.items()):
                 raise InputError(path, "unit", found["unit"], f"runs of one unit, {about['unit']}, with one unit file")
             about = about or found | {"revisions": set()}
             about["revisions"].add(str(file.attrs["revision"]))
-            runs.append(_condensed(file))
+            held, plan = _condensed(file), _text(file["plan"])
+            belt = held.run.settings.model
+            if plans.setdefault(belt, plan) != plan:
+                raise InputError(path, "plan", None, "for each belt runs of one plan")
+            runs.setdefault(belt, []).append(held)
     if not runs:
         raise InputError("held-out runs", "", None, "at least one file of a run")
     attributes = {"revision": ", ".join(sorted(about["revisions"]))}
-    return HeldOut(
-        about["unit"], tuple(runs), about["plan"], about["unit_file"], json.loads(about["parameters"]), attributes
-    )
+    of = about["unit_file"], about["parameters"], attributes
+    return {belt: HeldOut(about["unit"], tuple(held), plans[belt], *of) for belt, held in runs.items()}
 
 
 def _text(data: h5py.Dataset) -> str:

@@ -43,11 +43,11 @@ from rtcvt.offline.variator.fields import (
 from rtcvt.offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
 from rtcvt.offline.variator.pod import Basis, pod, projection_error, scales, stacked
 from rtcvt.offline.variator.spread import within
-from rtcvt.offline.variator.uncertainty import Errors, efficiency, shares, table_of, tables_miss
+from rtcvt.offline.variator.uncertainty import Errors, efficiency, scaled_errors, shares, table_of, tables_miss
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced.coordinates import counted, scaled
 from rtcvt.variator.reduced.file import rounded
-from rtcvt.variator.reduced.model import LAWS, Peak, ReducedModel
+from rtcvt.variator.reduced.model import LAWS, UNCERTAIN, Peak, ReducedModel
 from rtcvt.variator.reduced.networks import Networks
 
 Array = NDArray[np.float64]
@@ -280,14 +280,14 @@ def errors_on(
     off = efficiency(s, loss) - efficiency(s, v["loss"])
     add("efficiency", off[settled & np.isfinite(off)])
     if model.uncertainty.size:
-        known = {
-            "thrust_ratio": (found["zeta"] / v["thrust"] - 1.0, settled),
-            "slip": (found["e"] + found["c"] * s.point[:, 1] - v["slip"], settled & (np.abs(v["slip"]) <= SLIPPING)),
-            "efficiency": (off, settled & np.isfinite(off)),
-            "flank_peak": (found["peak.flank_normal"] / peak(s, "flank_normal") - 1.0, np.ones(len(y), dtype=bool)),
-        }
-        for name, (e, rows) in known.items():
-            share = within(e[rows], found[f"uncertainty.{name}"][rows])
+        full = {"thrust_ratio": v["thrust"], "slip": v["slip"], "efficiency": efficiency(s, v["loss"])}
+        full |= {"flank_peak": peak(s, "flank_normal"), "xi": s.point[:, 1]}
+        own = {"thrust_ratio": found["zeta"], "slip": found["e"] + found["c"] * s.point[:, 1]}
+        own |= {"efficiency": efficiency(s, loss), "flank_peak": found["peak.flank_normal"]}
+        size = {"thrust_ratio": found["zeta"], "flank_peak": found["peak.flank_normal"]}  # these are relative
+        own |= {f"uncertainty.{name}": found[f"uncertainty.{name}"] * size.get(name, 1.0) for name in UNCERTAIN}
+        for name, e in scaled_errors(full, own).items():
+            share = within(e[settled & np.isfinite(e)], 1.0)
             errors |= {f"within.{name}.{k}": v for k, v in zip(("one", "two"), share, strict=True)}
     moving = ~settled & (np.abs(y - 1.0) > NEAR)
     if moving.any():
@@ -341,7 +341,9 @@ def figures_of(reduction: Reduction) -> dict[str, Any]:
     uncertain = {
         name: {"data": len(e.errors), "rms": _rms(e.errors), "said": _rms(e.by_others)}
         | dict(zip(("one", "two"), share, strict=True))
-        for (name, e), share in zip(reduction.uncertain.items(), shares(reduction.uncertain).values(), strict=True)
+        for (name, e), share in zip(
+            reduction.uncertain.items(), shares(reduction.uncertain, reduction.samples).values(), strict=True
+        )
     }
     return {
         "runs": len(reduction.samples.names),

@@ -16,7 +16,6 @@ from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY
 from rtcvt.offline.pushbelt.unit.parameters import is_belt_of
 from rtcvt.offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse, quadratic
-from rtcvt.offline.variator.correction import SPATIAL, spatial_rows
 
 Array = NDArray[np.float64]
 
@@ -32,8 +31,8 @@ PARTS = {
 }
 
 
-def report_page(check: Check) -> str:
-    """The report as a self-contained HTML page."""
+def report_page(check: Check, planar: Check | None = None) -> str:
+    """The report as a self-contained HTML page; `planar`: errors of the planar laws, which it lists behind."""
     title = f"{check.about.get('unit', check.heldout.unit)}: hybrid and rigid against full model"
     transient = sum(s.held.transient for s in check.settled)
     others = "" if "runs" in check.about else " that the reduced model was not made from"
@@ -43,9 +42,9 @@ def report_page(check: Check) -> str:
         _verdict(check),
         f"<p>The full model has errors of its own, which come on top. {_estimates(check)} Both sides are the belt "
         "alone, without bearings, seals and oil (docs/validation.md).</p>\n",
-        _spatial(check),
         _unsettled(check),
-        under("errors", "Errors and what they consist of", _errors(check.figures)),
+        under("errors", f"Errors and what they consist of: {_of(check)}", _errors(check.figures), _strata(check)),
+        *(under("planar", f"Errors of {_of(c)}", _errors(c.figures)) for c in (planar,) if c is not None),
         under("states", "Settled states", _states(check.settled)),
         under("steps", "Force steps", _steps([b for b in check.branched if not b.held.transient and not b.slipping])),
         under("transients", "Transients", _transients([b for b in check.branched if b.held.transient])),
@@ -83,10 +82,18 @@ def _verdict(check: Check) -> str:
     )
 
 
-def _spatial(check: Check) -> str:
-    rows = spatial_rows(check.spatial)
-    planar = "What follows are runs of the planar belt, beside the laws without the correction."
-    return table(SPATIAL, rows, (1, 2, 3)) + f"<p>{planar}</p>\n" if rows else ""
+def _of(check: Check) -> str:
+    what = "what ships against the spatial belt" if check.belt == "spatial" else "planar laws against the planar belt"
+    return f"{what}, {check.runs} runs"
+
+
+def _strata(check: Check) -> str:
+    names = [*next(iter(check.strata.values()), {})]
+    rows = [
+        (text(part), str(row["states"]), *(number(100.0 * row[k], 3) for k in names[1:]))
+        for part, row in check.strata.items()
+    ]
+    return table(("settled states of the hybrid model, %", *names), rows, range(1, 1 + len(names))) if rows else ""
 
 
 def _unsettled(check: Check) -> str:
@@ -346,7 +353,7 @@ def _runs(settled: Sequence[Settled]) -> str:
 
 def _method(check: Check) -> str:
     a = check.heldout.attributes
-    rows = [(text(k), text(str(v))) for k, v in check.about.items() if k != "unit"]
+    rows = [(text(k), text(str(v))) for k, v in check.about.items() if k != "unit" and v is not None]
     rows += [
         ("held-out runs", f"made {text(str(a.get('created', '')))}, revision {text(str(a.get('revision', '')))}"),
         ("step of the reduced models", quantity(check.step, "s", "ms")),

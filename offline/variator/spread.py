@@ -54,7 +54,7 @@ def _factor(scaled: Array) -> float:
     return float(one**0.25 * (0.5 * two) ** 0.75)
 
 
-def within(e: Array, s: Array) -> tuple[float, float]:
+def within(e: Array, s: Array | float) -> tuple[float, float]:
     """Shares of errors e (n,) within one and two standard deviations s (n,)."""
     return float(np.mean(np.abs(e) <= s)), float(np.mean(np.abs(e) <= 2.0 * s))
 

@@ -107,6 +107,24 @@ def table_of(
     return splines_through(np.stack(values, axis=1).reshape(*SPLINES, len(UNCERTAIN))), known
 
 
-def shares(known: Mapping[str, Errors]) -> dict[str, tuple[float, float]]:
-    """Shares of the errors within one and two standard deviations that others say."""
-    return {name: within(e.errors, e.by_others) for name, e in known.items()}
+def scaled_errors(full: Mapping[str, Array], own: Mapping[str, Array]) -> dict[str, Array]:
+    """Errors of settled states over the standard deviations of a model, (n,) by `UNCERTAIN`; NaN: it does not count.
+
+    full, own: values (n,) by `UNCERTAIN`; of full `slip` and `xi` as well, of own ``uncertainty.NAME`` in the unit of
+    the value. States that slip as a whole do not count, nor does the efficiency below `LOADED`. What `reduce` and
+    `check` say of coverage is the share of these within one and two.
+    """
+    counted = np.abs(full["slip"]) <= SLIPPING
+    loaded = counted & (np.abs(full["xi"]) >= LOADED)
+    return {
+        name: np.where(loaded if name == "efficiency" else counted, np.abs(own[name] - full[name]) / own[key], np.nan)
+        for name in UNCERTAIN
+        if (key := f"uncertainty.{name}") in own
+    }
+
+
+def shares(known: Mapping[str, Errors], s: Samples) -> dict[str, tuple[float, float]]:
+    """Shares of the errors within one and two standard deviations that others say, as `scaled_errors` counts them."""
+    counted = (s.phase == 0) & (np.abs(s.values["slip"]) <= SLIPPING)
+    rows = {name: counted[e.rows] for name, e in known.items()}
+    return {name: within(e.errors[rows[name]], e.by_others[rows[name]]) for name, e in known.items()}

@@ -11,16 +11,18 @@ from rtcvt.kind import Kind, Option, Task, lazily
 from rtcvt.quantity import to_si
 
 _CHECK = """A variator's hybrid and rigid model are compared with runs of the full model that its reduced model has not
-seen: operating points, force steps, transients. A table of these runs comes with the reduced model; --fresh makes them
-anew, about 20 minutes on two processors, kept in a folder beside the report and resumed. --runs takes others, such as
-the transients of a campaign, on which choices may be made. Exits with code 1 if the hybrid model exceeds a limit; of
-what its error consists is in the report.
+seen: operating points, force steps, transients. What ships is compared with the spatial belt, the planar laws with the
+planar belt. Tables of these runs come with the reduced model; --fresh makes them anew, an hour or two on two
+processors, kept in a folder beside the report and resumed. --runs takes others, and writes their tables beside the
+report. --pool adds the errors of an earlier check. Exits with code 1 if the hybrid model exceeds a limit; of what its
+error consists is in the report.
 
-[bold]JSON keys of a variator:[/] unit, runs (how many), unsettled (names), failures, figures: name, statistic,
-limit, value (by model), parts (of the hybrid model's error), worst (by model: run, value), within (how many runs
-keep the limit, of how many), reached, cause; coverage: by output, states and the shares of their errors
-within one and two of its uncertainty; settled: by run and by model or part, thrust_ratio, slip, efficiency,
-loss [W], others."""
+[bold]JSON keys of a variator:[/] unit, belt (spatial, hybrid: the planar one), runs (whose settled states are
+compared), unsettled (names), failures, strata (by part of the plan), figures: name, statistic, limit, value (by model),
+parts (of the hybrid model's error), worst (by model: run, value), within (how many runs keep the limit, of how many),
+reached, cause; coverage: by output, states and the shares of their errors within one and two of its uncertainty;
+settled: by run and by model or part, thrust_ratio, slip, efficiency, loss [W], others; planar: the same of the planar
+laws, behind what ships; model, errors: for --pool."""
 
 
 def _files_beside(unit: Any) -> list[Path]:
@@ -71,7 +73,10 @@ KIND = Kind(
         lazily("rtcvt.offline.variator.check_task:check"),
         options=(
             Option("fresh", "Run the full model anew, in a folder beside the report.", bool, False),
-            Option("runs", "Against these runs of a campaign, e.g. 'runs/sweep-*.h5'.", metavar="PATTERN"),
+            Option("runs", "Against the runs of this folder, or those that match 'runs/sweep-*.h5'.", metavar="DIR"),
+            Option(
+                "pool", "Together with the errors in this file, which --json has written.", Path, metavar="FILE.json"
+            ),
         ),
         help=_CHECK,
     ),

@@ -319,7 +319,7 @@ def test_errors_are_those_of_other_runs(reduced):
 def test_standard_deviations_that_cross_validation_found_hold_for_other_runs():
     r = reduce(synthetic(128)[0], "synthetic", **SMALL)
     errors = errors_on(r.model, synthetic(32, seed=8)[0])
-    for name, (one, two) in shares(r.uncertain).items():
+    for name, (one, two) in shares(r.uncertain, r.samples).items():
         assert 0.45 < errors[f"within.{name}.one"] <= errors[f"within.{name}.two"], name
         assert errors[f"within.{name}.two"] > 0.8, name
         assert 0.58 < one < 0.8, name

@@ -4,6 +4,20 @@ import numpy as np
 import pytest
 
 from rtcvt.offline.variator.spread import spread, together, within
+from rtcvt.offline.variator.uncertainty import scaled_errors
+
+
+def test_coverage_counts_settled_states_that_do_not_slip_and_efficiency_under_load():
+    full = {"slip": np.array([0.01, 0.01, 0.3]), "xi": np.array([0.5, 0.05, 0.5]), "thrust_ratio": np.ones(3)}
+    full |= {"efficiency": np.full(3, 0.9), "flank_peak": np.full(3, 10.0)}
+    own = {name: value + 0.02 for name, value in full.items()} | {
+        f"uncertainty.{name}": np.full(3, 0.01) for name in full
+    }
+    found = scaled_errors(full, own)
+    np.testing.assert_allclose(found["thrust_ratio"], [2.0, 2.0, np.nan])
+    np.testing.assert_allclose(found["efficiency"], [2.0, np.nan, np.nan])
+    del own["uncertainty.slip"]
+    assert "slip" not in scaled_errors(full, own)
 
 
 def places(rng, n):

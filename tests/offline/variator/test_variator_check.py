@@ -16,7 +16,7 @@ from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings, as
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
-from rtcvt.offline.variator.check import Check, _at_ratio, check_heldout, nrmse, quadratic, smooth
+from rtcvt.offline.variator.check import Check, _at_ratio, check_heldout, nrmse, quadratic, record_of, smooth
 from rtcvt.offline.variator.heldout import (
     COLUMNS,
     KEPT,
@@ -32,12 +32,15 @@ from rtcvt.offline.variator.heldout import (
 from rtcvt.offline.variator.report import report_page
 from rtcvt.recording import new_hdf5
 
+PLAN, UNIT = "seed = 3", 'name = "belt"'
 BELT = {"h_off": 0.004, "t_R": 0.003, "cos_d": 0.98, "tan_d": 0.2, "mu": 0.1, "m_star": 1.2}
 
 
-def run(name, branches, xi=0.4, ratio=1.2):
+def run(name, branches, xi=0.4, ratio=1.2, model="hybrid"):
     start = Point(ratio, 200.0, xi, 1e4)
-    return Run(name, start, Settings(step=1e-5), 3.0, mean=1.0, branches=branches, limits=(0.4, 2.6), frames=48)
+    return Run(
+        name, start, Settings(step=1e-5, model=model), 3.0, mean=1.0, branches=branches, limits=(0.4, 2.6), frames=48
+    )
 
 
 def other_radius(r_I):
@@ -92,7 +95,7 @@ def held(name, slip=0.01, xi=0.4, transient=False, thrust=1.5):
 
 
 def heldout(*runs):
-    return HeldOut("belt", runs, "plan text", "unit text", {"belt": BELT, "sheaves": {"J": 0.0}}, {"revision": "abc"})
+    return HeldOut("belt", runs, PLAN, UNIT, {"belt": BELT, "sheaves": {"J": 0.0}}, {"revision": "abc"})
 
 
 class Exact:
@@ -196,6 +199,49 @@ def test_errors_lie_within_what_the_model_says_of_itself_or_not():
     check = checked([held("a"), held("gross", slip=0.3)], hybrid=Exact(thrust=1.03, slip=5e-4, field=1.1, known=known))
     assert check.coverage == {"thrust_ratio": (1, 0.0, 1.0), "slip": (1, 0.0, 1.0), "flank_peak": (1, 0.0, 0.0)}
     assert check.as_numbers()["coverage"]["slip"] == {"states": 1, "one": 0.0, "two": 1.0}
+
+
+def test_limits_are_those_of_the_belt_that_ran():
+    planar = checked([held("launch-000"), held("cruise-000")], hybrid=Exact(thrust=1.018, slip=2e-3))
+    spatial = replace(planar, belt="spatial")
+    assert [named(c, "slip").reached for c in (planar, spatial)] == [False, True]
+    assert [named(c, "thrust ratio").reached for c in (planar, spatial)] == [False, True]
+    assert named(replace(planar, belt="spatial"), "slip", "largest").limit == 0.01
+    assert named(spatial, "peak of the flank normal force", "95 %").limit == 0.15
+    assert list(spatial.strata) == ["launch", "cruise"]
+    assert spatial.strata["launch"]["slip, largest"] == pytest.approx(2e-3)
+
+
+def test_coverage_has_limits_where_chance_alone_does_not_miss_them():
+    known = {f"uncertainty.{name}": s for name, s in (("thrust_ratio", 0.1), ("slip", 1.0), ("flank_peak", 1e9))}
+    for n, told in ((10, 0), (40, 6)):
+        check = replace(
+            checked([held(f"a-{k}") for k in range(n)], hybrid=Exact(thrust=1.01, known=known)), belt="spatial"
+        )
+        assert sum("errors within" in f for f in check.failures) == told
+    assert not any("errors within" in f for f in replace(check, belt="hybrid").failures)
+
+
+def test_errors_of_other_runs_are_pooled_and_no_run_counts_twice():
+    one = checked([held("a"), held("b", transient=True)], hybrid=Exact(thrust=1.03))
+    record = json.loads(json.dumps(one.record))
+    other = checked([held("c")], hybrid=Exact(thrust=0.99))
+    more = {name: record_of(*both) for name, both in record.items()}
+    assert replace(one, more=more).figures == one.figures
+    both = replace(other, more=more, heldout=replace(other.heldout, plan='name = "p"\nseed = 4'))
+    assert both.runs == 3
+    assert named(both, "thrust ratio").value["hybrid"] == pytest.approx(np.sqrt((2 * 0.03**2 + 0.01**2) / 3.0))
+    assert named(both, "primary torque").value == named(one, "primary torque").value
+    assert "p 4 c" in both.compared[0].errors["hybrid"]
+
+
+def test_runs_with_another_load_than_that_of_the_laws_are_told():
+    check = checked([held("a")])
+    for load, plan in ((None, PLAN), ({"kind": "bench"}, '[model]\nload = { kind = "bench" }')):
+        about = {"load": load, "unit": "v"}
+        assert not replace(check, about=about, heldout=replace(check.heldout, plan=plan)).failures
+    damper = replace(check, about=about, heldout=replace(check.heldout, unit_file='load = { kind = "damper" }'))
+    assert "what the secondary turns: {'kind': 'damper'}" in damper.failures[0]
 
 
 def test_efficiency_needs_a_load():
@@ -313,8 +359,8 @@ def test_table_comes_back(tmp_path):
     again = read_heldout(path)
     assert (again.unit, again.plan, again.unit_file, again.parameters) == (
         "belt",
-        "plan text",
-        "unit text",
+        PLAN,
+        UNIT,
         {"belt": BELT, "sheaves": {"J": 0.0}},
     )
     for a, b in zip(table.runs, again.runs, strict=True):
@@ -341,7 +387,7 @@ def test_other_files_are_refused(tmp_path):
         condense([])
 
 
-def campaign_file(path: Path, branches, unit="belt"):
+def campaign_file(path: Path, branches, unit="belt", model="hybrid", load=0.0, plan=PLAN):
     """A run of a campaign with what the table takes from it; values count the frames."""
     n = [144, *(round(48 * b.duration) for b in branches)]
     frames, dt = sum(n), 1e-3
@@ -353,10 +399,10 @@ def campaign_file(path: Path, branches, unit="belt"):
     with new_hdf5(path, FILE) as file:
         file.attrs.update(
             kind=KIND, schema_version=SCHEMA_VERSION, unit=unit, revision="abc", slipping=False,
-            revolution=48 * dt, plot_step=dt, run=as_json(run(path.stem, tuple(branches))),
-            parameters=json.dumps({"belt": BELT}),
+            revolution=48 * dt, plot_step=dt, run=as_json(run(path.stem, tuple(branches), model=model)),
+            parameters=json.dumps({"belt": BELT, "load": {"d": load}}),
         )  # fmt: skip
-        file["unit_file"], file["plan"] = "unit text", "plan text"
+        file["unit_file"], file["plan"] = UNIT, plan
         file["time"], file["phase"], file["ended"] = time, phase, np.zeros(len(n), dtype=int)
         file["inputs"] = np.column_stack(
             [count * 0, 2e4 + count, count * 0, 1e4 + count, count * 0 + 200.0, count * 0, count * 0 + 50.0]
@@ -382,7 +428,7 @@ def test_table_keeps_what_the_files_say(tmp_path):
     short, long = (Branch(1.3, 1.0, 0.4, 0.0, 0.4, d) for d in (1.2, 8.0))
     campaign_file(tmp_path / "p.h5", (short, replace(short, y_I=0.8)))
     campaign_file(tmp_path / "t.h5", (long,))
-    p, t = condense(tmp_path.glob("*.h5")).runs
+    p, t = condense(tmp_path.glob("*.h5"))["hybrid"].runs
     assert (p.transient, t.transient) == (False, True)
     assert [len(s["time"]) for s in p.branches] == [59, 59]
     s = p.branches[1]
@@ -403,7 +449,7 @@ def test_table_keeps_what_the_files_say(tmp_path):
 
 def test_a_branch_that_was_not_run_is_its_start_alone(tmp_path):
     campaign_file(tmp_path / "a.h5", (Branch(1.3, 1.0, 0.4, 0.0, 0.4, 1e-3),))
-    (held,) = condense(tmp_path.glob("*.h5")).runs
+    (held,) = condense(tmp_path.glob("*.h5"))["hybrid"].runs
     assert [len(s["time"]) for s in held.branches] == [1]
     assert [p.phase for p in held.passages] == [0, 0]
 
@@ -413,6 +459,22 @@ def test_runs_of_two_units_do_not_mix(tmp_path):
     campaign_file(tmp_path / "a.h5", branch)
     campaign_file(tmp_path / "b.h5", branch, unit="another")
     with pytest.raises(InputError, match="one unit"):
+        condense(tmp_path.glob("*.h5"))
+
+
+def test_runs_of_both_belts_are_two_tables_each_of_one_plan(tmp_path):
+    branch = (Branch(1.3, 1.0, 0.4, 0.0, 0.4, 1.2),)
+    for name, model, load in (("a", "hybrid", 1.0), ("b", "spatial", 2.0), ("c", "spatial", 3.0)):
+        campaign_file(tmp_path / f"{name}.h5", branch, model=model, load=load, plan=f'name = "{model}"')
+    tables = condense(tmp_path.glob("*.h5"))
+    assert {belt: [h.run.name for h in t.runs] for belt, t in tables.items()} == {
+        "hybrid": ["a"],
+        "spatial": ["b", "c"],
+    }
+    assert tables["spatial"].label == "spatial 0"
+    assert tables["hybrid"].parameters == {"belt": BELT}
+    campaign_file(tmp_path / "d.h5", branch)
+    with pytest.raises(InputError, match="one plan"):
         condense(tmp_path.glob("*.h5"))
 
 

@@ -234,7 +234,7 @@ def rtcvt(folder, monkeypatch, capsys):
     return lambda *words: run(*words)[::2]
 
 
-def table_of(run, path):
+def table_of(run, path, plan=""):
     """A table with this run, whose full model has the thrust ratio, but neither the slip nor the field of the laws."""
     means = dict(run.summary) | {"thrust_ratio": np.full(3, ZETA), "slip": np.full(3, 0.02), "xi": np.full(3, 0.3)}
     point = {"ratio": 0.9, "xi": 0.3, "kappa": 0.1, "F_O": F_O, "F_I": ZETA * F_O}
@@ -243,14 +243,14 @@ def table_of(run, path):
                    (passage, passage))  # fmt: skip
     belt = {"mu": CONSTANTS["mu"], "cos_d": np.cos(CONSTANTS["delta_0"]), "h_off": CONSTANTS["h_off"]}
     parameters = {"belt": belt, "sheaves": {"J": 0.0126}}
-    write_heldout(HeldOut("belt", (full,), "", "", parameters, {"revision": "abc"}), path)
+    write_heldout(HeldOut("belt", (full,), plan, "", parameters, {"revision": "abc"}), path)
 
 
 def test_check_writes_report_and_figures_and_says_what_is_missed(folder, rtcvt):
     table_of(held(), folder / "constant_heldout.h5")
     code, error = rtcvt("check", "v.toml", "-o", "r.html", "--json", "r.json")
     assert code == 1
-    assert "missed: slip, quadratic mean" in " ".join(error.split())
+    assert "missed: planar: slip, quadratic mean" in " ".join(error.split())
     assert "Settled states" in (folder / "r.html").read_text(encoding="utf-8")
     found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     assert (found["unit"], found["runs"]) == ("v", 1)
@@ -261,6 +261,43 @@ def test_check_writes_report_and_figures_and_says_what_is_missed(folder, rtcvt):
     assert [r.name for r in rows][:2] == ["thrust ratio, quadratic mean", "thrust ratio, largest"]
     slip = next(r for r in rows if r.name.startswith("slip"))
     assert (slip.nrms, slip.limit) == (by_name["slip", "quadratic mean"]["value"]["hybrid"], 0.0012)
+
+
+def test_what_ships_is_checked_against_the_spatial_belt_and_the_planar_laws_against_the_planar_one(
+    folder, reduced, rtcvt
+):
+    correction = np.zeros((3, 3, 3, 3, 7))
+    correction[..., 0] = 0.03
+    write_reduced(replace(reduced, correction=correction), folder / "constant.h5")
+    for end in ("heldout", "heldout_spatial"):
+        table_of(held(), folder / f"constant_{end}.h5", f'name = "{end}"\nseed = 1')
+    code, error = rtcvt("check", "v.toml", "-o", "r.html", "--json", "r.json")
+    assert code == 1
+    assert "missed: spatial: thrust ratio, quadratic mean: 3." in " ".join(error.split())
+    found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    assert (found["belt"], found["planar"]["belt"]) == ("spatial", "hybrid")
+    for part, factor in ((found, np.exp(0.03)), (found["planar"], 1.0)):
+        own = part["settled"]["r"]
+        assert own["hybrid"]["thrust_ratio"] == pytest.approx(factor * ZETA, rel=2e-3)
+        assert own["laws"]["thrust_ratio"] == pytest.approx(factor * ZETA, rel=1e-3)
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert "Errors of planar laws against the planar belt, 1 runs" in page
+
+    (folder / "constant_heldout_spatial.h5").unlink()
+    table_of(held(), folder / "constant_heldout_spatial.h5", 'name = "heldout_spatial"\nseed = 2')
+    rtcvt("check", "v.toml", "-o", "r.html", "--json", "both.json", "--pool", "r.json")
+    both = json.loads((folder / "both.json").read_text(encoding="utf-8"))
+    assert (both["runs"], both["planar"]["runs"]) == (2, 1)
+    (folder / "constant.h5").unlink()
+    write_reduced(reduced, folder / "constant.h5")
+    code, error = rtcvt("check", "v.toml", "-o", "r.html", "--pool", "both.json")
+    assert code == 2
+    assert "errors of v with these laws" in " ".join(error.split())
+    (folder / "both.json").unlink()
+    (folder / "both.json").write_text('{"errors": {"hybrid": 1}, "model": ""}', encoding="utf-8")
+    code, error = rtcvt("check", "v.toml", "-o", "r.html", "--pool", "both.json")
+    assert code == 2
+    assert "as rtcvt check --json writes them" in " ".join(error.split())
 
 
 def test_a_reduced_model_without_held_out_runs(folder, rtcvt):
@@ -306,7 +343,7 @@ def test_check_against_chosen_runs(folder, rtcvt, monkeypatch):
     asked = []
     monkeypatch.setattr(
         "rtcvt.offline.variator.check_task.condense",
-        lambda files: asked.extend(files) or read_heldout(folder / "table.h5"),
+        lambda files: asked.extend(files) or {"hybrid": read_heldout(folder / "table.h5")},
     )
     assert rtcvt("check", "v.toml", "--runs", "sweep-*.h5", "-o", "chosen.html")[0] == 1
     assert [f.name for f in asked] == ["sweep-000.h5"]

@@ -491,8 +491,9 @@ class Unit:
         page = self.record.kind_record.page(built, self.record, rows)
         if backend == "python":
             return _export_python(self.record, built.fidelity, file, substeps, parameters, page)
+        targets = platforms or [_own_platform()]
         return _export_native(
-            self.record, built.fidelity, file, platforms or [_own_platform()], substeps, parameters, page, fmi, clock
+            self.record, built.fidelity, file, targets, substeps, parameters, page, fmi, clock, errors is not False
         )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ from rtcvt.fmu.export import pack, require_fmu_name
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
 from rtcvt.fmu.native.reference import FOLDER as REFERENCE
 from rtcvt.fmu.native.reference import write_reference
+from rtcvt.fmu.native.sheet import write_sheet
 from rtcvt.fmu.native.tangent import add_tangents
 from rtcvt.fmu.slave import UNIT_FILE
 from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
@@ -117,6 +118,7 @@ def export_native(
     documentation: str | None = None,
     fmi: Version = 2,
     clock: float | None = None,
+    measured: bool = False,
 ) -> Path:
     """Write a unit as an FMU in machine code, with its sources.
 
@@ -141,6 +143,8 @@ def export_native(
         Version of FMI: 2.0 or 3.0.
     clock : float, optional
         Interval of a clock [s], at whose ticks the unit takes what its controller is to follow; in FMI 3.0.
+    measured : bool
+        Whether its data sheet says what a run of its first scenario takes on this machine.
 
     Returns
     -------
@@ -163,7 +167,7 @@ def export_native(
     diagram = draw(unit, values) if draw is not None else None
     scenario = unit.scenario[0] if unit.scenario else None
     with replaced_on_success(path) as temporary:
-        write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram, fmi)
+        write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram, fmi, measured)
     return path
 
 
@@ -193,6 +197,7 @@ def write_unit(
     documentation: str | None = None,
     diagram: str | None = None,
     fmi: Version = 2,
+    measured: bool = False,
 ) -> None:
     """Write a model as an FMU, see `export_native`.
 
@@ -212,6 +217,8 @@ def write_unit(
         ``documentation/index.html``, and the unit's picture (SVG); its name and terminals in a box by default.
     fmi : {2, 3}
         Version of FMI.
+    measured : bool
+        Whether the scenario is run for the data sheet, see `rtcvt.fmu.native.sheet`.
 
     Raises
     ------
@@ -228,10 +235,10 @@ def write_unit(
         open_source = len(model.data) < LARGE or not targets or SOURCES in platforms
         if scenario is not None:
             stop_time = scenario.duration
+        rows = unit_variables(model, fmi)
         if fmi == 2:
             description = native_description(model, identifier, guid, stop_time, open_source)
         else:
-            rows = unit_variables(model, fmi)
             description = fmi3_description(model, rows, identifier, guid, LOG_CATEGORIES, stop_time)
         _write_xml(description, root / "modelDescription.xml")
         (root / "resources").mkdir()
@@ -248,6 +255,10 @@ def write_unit(
         if scenario is not None:
             write_reference(model, scenario, root / REFERENCE)
         write_binaries(root, identifier, targets, fmi)
+        about = {"identifier": identifier, "guid": guid, "fmi": fmi, "clocked": model.clock is not None}
+        lengths = array_lengths(rows) if fmi == 3 else [1] * len(rows)
+        run = scenario if measured and own_platform() in targets else None
+        write_sheet(root, model, about, rows, lengths, run)
         if not open_source:
             shutil.rmtree(root / SOURCES)
         pack(root, path)

@@ -1,16 +1,21 @@
-"""What a unit with large tables takes: one copy of them in the file and in memory; and nominal values."""
+"""What a unit takes, by its data sheet; one with large tables has one copy of them; and nominal values."""
 
 import ctypes
+import json
+import platform
+import subprocess
 import zipfile
 from ctypes import c_void_p
 from pathlib import Path
+from xml.etree import ElementTree
 
 import fmpy
 import pytest
 from fmpy.validation import validate_fmu
 from native_host import Hosted
 
-from rtcvt.fmu.native.export import native_description, own_platform, write_unit
+from rtcvt.fmu.native.export import export_native, native_description, own_platform, write_unit
+from rtcvt.fmu.native.sheet import COUNTS, _counter, _sizes
 from rtcvt.kind import load_unit
 
 pytestmark = pytest.mark.needs("cc")
@@ -71,3 +76,55 @@ def test_states_have_their_nominal_values(unpacked, model):
     described = [host.variables[f"state.{v.name}"] for v in model.states]
     assert [float(v.nominal) for v in described] == expected
     host.fmi.freeInstance()
+
+
+needs_counting = pytest.mark.skipif(
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="instructions are counted on Linux, x86-64"
+)
+
+
+@needs_counting
+def test_instructions_are_counted_one_by_one(tmp_path):
+    """A function in assembler with a call, two divisions, a square root and a frame of 64 bytes: 13 instructions."""
+    code = "step: sub $64, %rsp; nop; divsd %xmm0, %xmm0; call inner; add $64, %rsp; xor %eax, %eax; ret; "
+    code += "inner: nop; nop; sqrtsd %xmm0, %xmm1; divpd %xmm1, %xmm1; nop; ret"
+    text = f'__asm__(".globl step; {code}");'
+    (tmp_path / "step.c").write_text(text)
+    subprocess.run(["cc", "-shared", "-fPIC", "step.c", "-o", "step.so"], cwd=tmp_path, check=True)
+    step = ctypes.cast(ctypes.CDLL(str(tmp_path / "step.so")).step, c_void_p).value
+    found = (ctypes.c_int64 * len(COUNTS))()
+    for _ in range(2):
+        assert _counter()(step, None, 0.0, 1.0, ctypes.byref(found)) == 0
+        assert dict(zip(COUNTS, found, strict=True)) == {
+            "instructions": 13, "divisions": 2, "square_roots": 1, "frame_bytes": 64, "stack_bytes": 72
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("fmi", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_a_unit_has_a_data_sheet(tmp_path, fmi):
+    """Segments against readelf's, memory against what an instance asks for; regimes of a clutch: stuck and slipping."""
+    path = export_native(load_unit("clutch"), "rigid", tmp_path / "unit.fmu", fmi=fmi, measured=True)
+    folder = Path(fmpy.extract(str(path), str(tmp_path / "unit")))
+    found = json.loads((folder / "documentation" / "data_sheet.json").read_text())
+    ElementTree.parse(folder / "documentation" / "data_sheet.html")
+    (binary,) = (folder / "binaries").glob("*/*.so")
+    assert found["binaries"] == {binary.parent.name: _sizes(binary)}
+    listed = subprocess.run(["readelf", "-lW", binary], check=True, capture_output=True, text=True).stdout
+    loads = [line.split() for line in listed.splitlines() if line.split()[:1] == ["LOAD"]]
+    assert found["binaries"][binary.parent.name] == {
+        "file_bytes": binary.stat().st_size,
+        "flash_bytes": sum(int(row[4], 16) for row in loads),
+        "static_ram_bytes": sum(int(row[5], 16) for row in loads if "W" in row[6]),
+    }
+    measured = found["measured"]
+    if fmi == 2:
+        (asked,) = Hosted(folder).allocated
+        assert asked <= measured["instance_bytes"] < asked + 64
+    assert 0.0 < measured["step_us"]["median"] <= measured["step_us"]["longest"]
+    assert {regime["on"] for regime in measured["regimes"]} == {"clutch.stuck", ""}
+    assert sum(regime["share"] for regime in measured["regimes"]) == pytest.approx(1.0)
+    if platform.machine() == "x86_64":
+        counts = measured["regimes"][0]["typical"]
+        assert 500 < counts["instructions"] < 20_000
+        assert 0 < counts["divisions"] < 0.1 * counts["instructions"]
+        assert counts["frame_bytes"] < counts["stack_bytes"] < 16_384

@@ -306,9 +306,9 @@ def written(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def new_hdf5(path: Path, kind: bytes, libver: str | None = None, behind: bool = False) -> Iterator[h5py.File]:
+def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5py.File]:
     """An HDF5 file in memory that is written to `path`, sealed as of this `kind`, if the block succeeds: HDF5 does not
-    survive a full disk. With `behind` the seal stands at the end, for tools that look for HDF5 at the start.
+    survive a full disk.
 
     Raises
     ------
@@ -316,15 +316,14 @@ def new_hdf5(path: Path, kind: bytes, libver: str | None = None, behind: bool = 
         The file cannot be written; nothing is left behind.
     """
     require_writable(path)
-    block = 0 if behind else BLOCK
-    with h5py.File(path.name, "w", driver="core", backing_store=False, userblock_size=block, libver=libver) as file:
+    with h5py.File(path.name, "w", driver="core", backing_store=False, userblock_size=BLOCK, libver=libver) as file:
         yield file
         file.flush()
         image = file.id.get_file_image()  # without the user block
-    mark = MARK.pack(kind, block + len(image), hashed(image).digest())
+    mark = MARK.pack(kind, BLOCK + len(image), hashed(image).digest())
     with replaced_on_success(path) as temporary, temporary.open("wb") as target:
-        for part in (image, mark) if behind else (mark.ljust(BLOCK, b"\0"), image):
-            target.write(part)
+        target.write(mark.ljust(BLOCK, b"\0"))
+        target.write(image)
 
 
 def save(path: Path, recording: Recording, kind: str) -> None:

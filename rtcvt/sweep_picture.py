@@ -1,6 +1,5 @@
 """Pictures of sweeps: lines over one parameter, maps over two, parallel coordinates of more or of a sample."""
 
-import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -9,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from rtcvt.errors import InputError, near
-from rtcvt.files import opened
-from rtcvt.files.hdf5 import MARK
 from rtcvt.recording import optional
-from rtcvt.sweeping import SEAL, read_dataset
+from rtcvt.sweeping import read_dataset
 
 MOST = 6  # panels
 
@@ -27,10 +24,7 @@ def picture(path: Path, patterns: Sequence[str] | None = None) -> Any:
     InputError
         A signal that it does not have; or no package matplotlib.
     """
-    with opened(path, None) as file:
-        file.seek(-min(MARK.size, os.fstat(file.fileno()).st_size), os.SEEK_END)
-        mark = file.read()
-    if not mark.startswith(SEAL):
+    if path.suffix != ".nc":
         return None
     data = read_dataset(path)
     found = [str(name) for name in data.data_vars if name != "status"]

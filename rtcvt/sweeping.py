@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from rtcvt import quantity
 from rtcvt.errors import InputError, near
-from rtcvt.files import goes_on_with
-from rtcvt.files.hdf5 import Schema, open_sealed, text_in
+from rtcvt.files import goes_on_with, opened
+from rtcvt.files.hdf5 import refused, require_bounded
 from rtcvt.kernel import FAILED, SATURATED
 from rtcvt.model import Model, Variable
-from rtcvt.recording import new_hdf5, optional, require_writable
+from rtcvt.recording import optional, replaced_on_success, require_writable
 from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs
 from rtcvt.simulate import number_of_steps, stepped
 
@@ -38,8 +38,6 @@ Array = NDArray[np.float64]
 Method = Literal["grid", "latin", "sobol", "halton"]
 Values = float | str | Sequence[float | str]
 
-SEAL = b"RTCVT-SWEEP-v1\n\0"
-SCHEMA = Schema("sweep", 1, "rtcvt sweep")
 STATISTICS = ("final", "min", "max", "mean", "rms")  # of the values at all communication points
 BLOCK = 2_000  # steps in one call
 EVERY = 5.0  # s between two versions of the file at the least
@@ -370,15 +368,13 @@ class Sweep:
         InputError
             It is that of another one, or none.
         """
-        with open_sealed(goes_on_with(path), SEAL, "sweep", SCHEMA, behind=True) as file:
-            if text_in(file, "about") != json.dumps(self._about()):
-                raise InputError(
-                    path, "", None, "a file of the same sweep, or another name: this one is of another sweep"
-                )
-            for k, v in enumerate(self.signals):
-                self.values[:, k] = file[v.name][()].reshape(self.values[:, k].shape)
-            self.status[:] = file["status"][()].ravel()
-            self.failures = {int(k): text for k, text in json.loads(text_in(file, "failures")).items()}
+        found = read_dataset(goes_on_with(path))
+        if found.attrs.get("about") != json.dumps(self._about()):
+            raise InputError(path, "", None, "a file of the same sweep, or another name: this one is of another sweep")
+        for k, v in enumerate(self.signals):
+            self.values[:, k] = found[v.name].values.reshape(self.values[:, k].shape)
+        self.status[:] = found["status"].values.ravel()
+        self.failures = {int(k): text for k, text in json.loads(found.attrs["failures"]).items()}
 
     def save(self, path: Path) -> None:
         """Write the file; see the module.
@@ -388,71 +384,39 @@ class Sweep:
         InputError
             It cannot be written; what was there stays.
         """
-        with new_hdf5(path, SEAL, behind=True) as file:
-            file.attrs.update({"Conventions": "CF-1.11", "title": f"sweep of {self.model.name}", "kind": SCHEMA.kind,
-                               "schema_version": SCHEMA.version})  # fmt: skip
-            coordinates = self._coordinates()
-            for name, (dimension, values, attributes) in coordinates.items():
-                data = file.create_dataset(name, data=values)
-                data.attrs.update(attributes)
-                if name == dimension:
-                    data.make_scale(name)
-            dimensions = self._dimensions()
-            for name in dimensions:
-                if name not in coordinates:
-                    file.create_dataset(name, data=np.arange(self.design.points)).make_scale(name)
-            for name, (dimension, _, _) in coordinates.items():
-                if name != dimension:
-                    file[name].attrs["dimensions"] = json.dumps([dimension])
-                    file[name].dims[0].attach_scale(file[dimension])
-            for k, v in enumerate(self.signals):
-                data = file.create_dataset(v.name, data=self.values[:, k].reshape(*self.design.shape, -1))
-                data.attrs.update({"units": v.unit, "long_name": v.description})
-                data.attrs["dimensions"] = json.dumps(dimensions)
-                for place, name in enumerate(dimensions):
-                    data.dims[place].attach_scale(file[name])
-            data = file.create_dataset("status", data=self.status.reshape(self.design.shape))
-            data.attrs["long_name"] = "0, 1 where a limit was active, 2 where the run failed, -1 where it is missing"
-            data.attrs["dimensions"] = json.dumps(dimensions[:-1])
-            for place, name in enumerate(dimensions[:-1]):
-                data.dims[place].attach_scale(file[name])
-            file.create_dataset("about", data=json.dumps(self._about()))
-            file.create_dataset("failures", data=json.dumps({str(k): text for k, text in self.failures.items()}))
+        found = self.dataset()
+        packed = {name: {"fletcher32": True} for name in found.data_vars}  # damage is found
+        image = found.to_netcdf(engine="h5netcdf", encoding=packed)  # in memory: HDF5 does not survive a full disk
+        with replaced_on_success(path) as temporary:
+            temporary.write_bytes(image)
 
-    def _dimensions(self) -> list[str]:
-        own = [a.variable.name for a in self.design.axes] if self.design.method == "grid" else ["point"]
-        return [*own, "time" if self.every else "statistic"]
-
-    def _coordinates(self) -> dict[str, tuple[str, Any, dict[str, str]]]:
-        """By name the dimension, values and attributes."""
-        grid = self.design.method == "grid"
-        found: dict[str, tuple[str, Any, dict[str, str]]] = {}
+    def dataset(self) -> Any:
+        """An xarray.Dataset with names, units and labels; the attribute ``failures`` says by point why runs failed."""
+        grid, shape = self.design.method == "grid", self.design.shape
+        coordinates: dict[str, Any] = {}
         for a in self.design.axes:
             v = a.variable
             names = {number: name for name, number in v.items.items()}
             values: Any = [names[int(value)] for value in a.values] if v.choices else a.values
-            found[v.name] = (v.name if grid else "point", values, {"units": v.unit, "long_name": v.description})
+            coordinates[v.name] = (v.name if grid else "point", values, _about(v))
         if self.every:
-            time = np.arange(self.values.shape[2]) * (self.every * self.step)
-            return found | {"time": ("time", time, {"units": "s", "long_name": "time"})}
-        return found | {"statistic": ("statistic", list(STATISTICS), {"long_name": "of all communication points"})}
-
-    def dataset(self) -> Any:
-        """An xarray.Dataset with names, units and labels; the attribute ``failures`` says by point why runs failed."""
-        xarray = optional("xarray")
-        dimensions = self._dimensions()
-        shape = self.design.shape
-        found: dict[str, tuple[list[str], NDArray[Any], dict[str, str]]] = {
-            v.name: (dimensions, self.values[:, k].reshape(*shape, -1), {"units": v.unit, "long_name": v.description})
+            last, time = "time", np.arange(self.values.shape[2]) * (self.every * self.step)
+            coordinates[last] = (last, time, {"units": "s", "long_name": "time"})
+        else:
+            last = "statistic"
+            coordinates[last] = (last, list(STATISTICS), {"long_name": "of all communication points"})
+        points = [a.variable.name for a in self.design.axes] if grid else ["point"]
+        found: dict[str, Any] = {
+            v.name: ([*points, last], self.values[:, k].reshape(*shape, -1), _about(v))
             for k, v in enumerate(self.signals)
         }
-        found["status"] = (
-            dimensions[:-1],
-            self.status.reshape(shape),
-            {"long_name": "0 ok, 1 limit, 2 failed, -1 missing"},
-        )
-        attributes = {"title": f"sweep of {self.model.name}", "failures": json.dumps(self.failures)}
-        return xarray.Dataset(found, self._coordinates(), attributes)
+        found["status"] = (points, self.status.reshape(shape), {"long_name": "0 ok, 1 limit, 2 failed, -1 missing"})
+        about = {"title": f"sweep of {self.model.name}", "failures": json.dumps(self.failures)}
+        return optional("xarray").Dataset(found, coordinates, about | {"about": json.dumps(self._about())})
+
+
+def _about(v: Variable) -> dict[str, str]:
+    return {"units": v.unit, "long_name": v.description}
 
 
 def read_dataset(path: Path) -> Any:
@@ -464,16 +428,10 @@ def read_dataset(path: Path) -> Any:
         Not a file of a sweep.
     """
     xarray = optional("xarray")
-    with open_sealed(path, SEAL, "sweep", SCHEMA, behind=True) as file:
-        found: dict[str, Any] = {}
-        coordinates: dict[str, Any] = {}
-        for name, data in file.items():
-            if name in ("about", "failures") or not isinstance(data, h5py.Dataset):
-                continue
-            values = data.asstr()[()] if data.dtype.kind == "O" else data[()]
-            about = {k: str(data.attrs[k]) for k in ("units", "long_name") if k in data.attrs}
-            dims = json.loads(str(data.attrs.get("dimensions", "null"))) or [name]
-            kept = found if len(dims) > 1 or name == "status" else coordinates
-            kept[name] = (dims, values, about)
-        attributes = {"title": str(file.attrs["title"]), "failures": text_in(file, "failures")}
-    return xarray.Dataset(found, coordinates, attributes)
+    with refused(path, "a file of a sweep"):
+        with opened(path, None) as raw, h5py.File(raw) as file:
+            require_bounded(file, path)
+        with xarray.open_dataset(path, engine="h5netcdf") as found:
+            if "about" not in found.attrs or "status" not in found:
+                raise InputError(path, "", None, "a file of a sweep")
+            return found.load()

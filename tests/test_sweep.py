@@ -68,7 +68,7 @@ def test_a_sweep_goes_on_where_it_ended(tmp_path, monkeypatch):
         swept(path=path, seed=0, rate="0.5 s")
     assert path.read_bytes() == before
     path.write_bytes(before[:-20])
-    with pytest.raises(InputError, match="an undamaged file of a sweep"):
+    with pytest.raises(InputError, match="a file of a sweep"):
         swept(path=path)
 
 

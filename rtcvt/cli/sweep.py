@@ -92,7 +92,7 @@ def sweep(
     every = 0 if rate is None else max(1, round(seconds("--rate", rate) / h))
     points = design(built, assignments(settings), method.value, samples, seed)
     swept = Sweep(built, chosen_scenario(loaded, scenario), points, chosen_signals(built, signal or ()), h, every)
-    require_ending(output, (".nc", ".h5"))
+    require_ending(output, (".nc",))
     require_writable(output, figures)
     began = time.perf_counter()
     try:

@@ -63,18 +63,14 @@ def digest_of(file: BinaryIO, start: int, stop: int) -> Any:
 
 
 def checked(path: Path, file: BinaryIO, kind: bytes | None, start: int, what: str) -> tuple[int, Any]:
-    """Number of bytes that count, and their digest, of a file whose mark fits them: before them, or behind if they
-    begin at 0.
+    """Number of bytes that count, and their digest, of a file whose mark fits them.
 
     Raises
     ------
     InputError
         It does not, or there is none of this kind (None: of any); `what` says what is allowed.
     """
-    if start:
-        file.seek(0)
-    else:
-        file.seek(-min(MARK.size, os.fstat(file.fileno()).st_size), os.SEEK_END)
+    file.seek(0)
     head = file.read(MARK.size)
     if len(head) == MARK.size:
         magic, length, digest = MARK.unpack(head)
@@ -128,9 +124,7 @@ class Schema(NamedTuple):
 
 
 @contextmanager
-def open_sealed(
-    path: Path, kind: bytes | None, what: str, schema: Schema | None = None, behind: bool = False
-) -> Iterator[h5py.File]:
+def open_sealed(path: Path, kind: bytes | None, what: str, schema: Schema | None = None) -> Iterator[h5py.File]:
     """A sealed file, open for reading.
 
     Parameters
@@ -143,8 +137,6 @@ def open_sealed(
         What it is, for messages.
     schema : Schema, optional
         Which it is to have. A mark that differs from `kind` in its number is that of another one.
-    behind : bool
-        Whether the mark stands at the end, so that the file begins as HDF5 does.
 
     Raises
     ------
@@ -153,11 +145,9 @@ def open_sealed(
     """
     with refused(path, f"an HDF5 file of a {what}"):
         with opened(path, None) as raw:
-            if behind:
-                raw.seek(-min(MARK.size, os.fstat(raw.fileno()).st_size), os.SEEK_END)
             mark = raw.read(len(kind or b""))
             numbered = schema and kind and mark.rstrip(_DIGITS) == kind.rstrip(_DIGITS)
-            checked(path, raw, mark if numbered else kind, 0 if behind else BLOCK, what)
+            checked(path, raw, mark if numbered else kind, BLOCK, what)
         with h5py.File(path, "r") as file:
             require_bounded(file, path)
             if schema is not None:

@@ -249,6 +249,8 @@ class Sweep:
             The file is that of another sweep, or cannot be written; the scenario does not fit the model.
         """
         if path is not None:
+            for package in ("xarray", "h5netcdf"):
+                optional(package)
             require_writable(path)
             if path.exists():
                 self._take(path)

@@ -1,8 +1,8 @@
 """What the pages promise of one extra, alone in an environment: ``make installed`` calls it with the name of the extra.
 
 Without more: `show`, `simulate`, `export --backend python --no-check`; recordings are saved and read. `offline`:
-checks, drawn sheaves. `hil`: the runner, MDF 4. `native`: units in machine code. `data`: tables and pictures. What
-another extra brings is refused with one message that names it.
+checks, drawn sheaves. `hil`: the runner, MDF 4. `native`: units in machine code. `data`: tables, pictures and sweeps.
+What another extra brings is refused with one message that names it.
 """
 
 import subprocess
@@ -22,6 +22,7 @@ CORE = [
     "show", "show clutch", "simulate clutch -o run.h5", "simulate clutch -o run.csv",
     "export clutch --backend python --no-check -o python.fmu",
 ]  # fmt: skip
+SWEEPS = ["sweep clutch --set clutch.mu=0.1:0.2:2 -o sweep.nc", "plot sweep.nc"]
 PLOTS = ["plot run.h5 -o run.png", "plot run.h5 -o run.svg"]
 CHECKS = ["check planetary -o planetary.html", "sheave pushbelt_24mm -o sheave.html"]
 NATIVE = ["export clutch --no-check -o native.fmu", "export clutch --fmi 3 --no-check -o native3.fmu"]
@@ -31,10 +32,10 @@ WORKS = {
     "offline": [*CHECKS, *PLOTS, PLOT],
     "hil": [*RUNS, *PLOTS, PLOT],
     "native": NATIVE,
-    "data": [*PLOTS, PLOT, TABLES],
+    "data": [*PLOTS, PLOT, TABLES, *SWEEPS],
 }
 LACKS = {  # a command, and the extra that it asks for
-    "core": {CHECKS[1]: "offline", NATIVE[0]: "native", RUNS[0]: "hil", PLOTS[0]: "data"},
+    "core": {CHECKS[1]: "offline", NATIVE[0]: "native", RUNS[0]: "hil", PLOTS[0]: "data", SWEEPS[0]: "data"},
     "offline": {NATIVE[0]: "native", RUNS[0]: "hil"},
     "hil": {CHECKS[1]: "offline", NATIVE[0]: "native"},
     "native": {CHECKS[1]: "offline", PLOTS[0]: "data"},

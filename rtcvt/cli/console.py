@@ -31,6 +31,7 @@ from rtcvt.kind import Checked, Kind, Option, Task, kinds, load_unit
 EXTRAS = {
     "matplotlib": "offline",
     "scipy": "offline",
+    "skfem": "offline",
     "cryptography": "offline",
     "distributed": "offline",
     "fmpy": "hil",

@@ -51,10 +51,10 @@ pulley: force, torque, moments), step_us; step_us (smallest, spread)."""
 
 _CAMPAIGN = """Plans that come along for pushbelts: [bold]quick[/], the first reduced model of a belt of your own in
 minutes (docs/own_belt.md); [bold]small[/], a dozen runs to look at, too few to reduce; [bold]pushbelt_24mm[/], the runs
-for a reduced model, an hour on two processors; [bold]heldout[/] and [bold]heldout_spatial[/], runs of another seed that
-tell how good a reduced model is; [bold]chosen_24mm[/], the spatial belt at chosen points, by which laws are corrected; [bold]spatial_24mm[/],
-the spatial belt and twice the hybrid one, which are compared in print and in DIR/twins.json. The expected time and the
-number of processors are printed before the runs start.
+for a reduced model, an hour on two processors; [bold]heldout[/] and [bold]heldout_spatial[/], runs of
+another seed that tell how good a reduced model is; [bold]chosen_24mm[/], the spatial belt at chosen points, by which
+laws are corrected; [bold]spatial_24mm[/], the spatial belt and twice the hybrid one, which are compared in print and in
+DIR/twins.json. The expected time and the number of processors are printed before the runs start.
 
 A plan of a pushbelt bounds ratio, speed, torque ratio and clamping force, and says how many operating points and
 transients are drawn from them. What the belt cannot do is drawn again. At each operating point the run settles with the

@@ -1,8 +1,9 @@
 """Cost of units: from a host in C, native beside the Python backend, and both through FMPy, all in one run.
 
-The host in C (``native_driver.c``) times every call by itself; its medians include one reading of the clock, which is
-reported. ``loop_ns`` is the cycle of set, step and get without that, at constant inputs, in processor time. ``make
-bench`` prints the figures; they stand in ``extra_info`` of ``--benchmark-json`` too.
+The host in C (``native_driver.c``) times every call by itself; its medians include readings of the clock, whose cost is
+reported. ``loop_ns`` is the cycle of set, step and get of the same steps without that, in processor time. Both figures
+are of the same trajectory, so their means agree but for the clock. ``make bench`` prints the figures; they stand in
+``extra_info`` of ``--benchmark-json`` too.
 """
 
 import json
@@ -154,7 +155,7 @@ def test_host_in_c(benchmark, driver, unpacked, fidelity, steps=100_000):  # noq
 @needs_c
 @pytest.mark.parametrize(("fidelity", "cells"), [("hybrid", 0), ("rigid", 0), ("hybrid", 64)])
 def test_pushbelt_from_the_same_host(benchmark, driver, tmp_path, fidelity, cells, steps=20_000):  # noqa: PT028
-    """Its tables have 7.5 MB, which no instance copies; without fields, or with all on so many cells of a section."""
+    """Its tables have 4.9 MB, which no instance copies; without fields, or with all on so many cells of a section."""
     unit = with_fields(cells).model_copy(update={"scenario": ()})
     folder = Path(fmpy.extract(str(export_native(unit, fidelity, tmp_path / "unit.fmu")), str(tmp_path / "unit")))
     (library,) = (folder / "binaries" / "linux64").iterdir()

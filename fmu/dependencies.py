@@ -19,6 +19,7 @@ from rtcvt.fmu.translate import (
     ARRAY,
     CONSTANTS,
     FLOAT,
+    SINGLES,
     Assign,
     Binary,
     Call,
@@ -364,6 +365,8 @@ class _Run:
             return depends, _each(operator.neg if e.op == "-" else operator.not_, a)
         if isinstance(e, Cast):
             depends, a = self.value(e.a)
+            if e.type == SINGLES:  # their values are not known here
+                return depends, None
             return depends, _each(float if e.type == FLOAT else int, a)
         if isinstance(e, View):
             (array, first), (_, offset) = self.value(e.array), self.value(e.offset)

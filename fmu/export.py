@@ -133,7 +133,7 @@ def pack(folder: Path, path: Path) -> None:
         for file in sorted(f for f in folder.rglob("*") if f.is_file()):
             member = zipfile.ZipInfo(file.relative_to(folder).as_posix(), date)
             member.create_system, member.external_attr = 3, 0o100644 << 16  # of Unix, everywhere
-            archive.writestr(member, file.read_bytes(), zipfile.ZIP_DEFLATED)
+            archive.writestr(member, file.read_bytes(), zipfile.ZIP_DEFLATED, 9)
 
 
 def _licence(package: str) -> str:

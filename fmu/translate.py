@@ -9,9 +9,10 @@ values, nothing is reordered, so a C compiler that neither contracts nor reassoc
 The subset
 ----------
 Types
-    float64, int64, bool and 1-D float64 arrays, some of which are constant: their elements are only read. A variable
-    has one type for good, a kernel one type of each parameter and of its result; an integer becomes a float only in
-    arithmetic, comparisons and when stored in an array.
+    float64, int64, bool and 1-D float64 arrays, some of which are constant: their elements are only read. Constants may
+    be packed in single precision, two in the place of a double: ``a[i:].view(np.float32)``, in which places count anew.
+    A variable has one type for good, a kernel one type of each parameter and of its result; an integer becomes a float
+    only in arithmetic, comparisons and when stored in an array.
 Statements
     assignment to one name or array element, ``+= -= *= /=``, ``if``/``elif``/``else``,
     ``for NAME in range(...)`` with a literal step, ``break``, ``continue``, ``pass``, ``return``, calls. A loop's
@@ -41,13 +42,15 @@ from types import ModuleType
 from typing import Any
 
 INT, FLOAT, BOOL, ARRAY, CONSTANTS, NOTHING = "int64", "float64", "bool", "array", "constants", "nothing"
-_ARRAYS = (ARRAY, CONSTANTS)
+SINGLES = "singles"
+_ARRAYS = (ARRAY, CONSTANTS, SINGLES)
 _C_TYPES = {
     INT: "int64_t ",
     FLOAT: "double ",
     BOOL: "bool ",
     ARRAY: "double *",
     CONSTANTS: "const double *",
+    SINGLES: "const single *",
     NOTHING: "void ",
 }
 _WIDTH = 120
@@ -332,7 +335,7 @@ class _Reader:
         if types in known and name in (None, known[types][0]):
             return self.program.functions[known[types][0]]
         for others, (_, first) in known.items():
-            if any(t != k and {t, k} != {ARRAY, CONSTANTS} for t, k in zip(types, others, strict=True)):
+            if any(t != k and not {t, k} <= {*_ARRAYS} for t, k in zip(types, others, strict=True)):
                 named = zip(inspect.signature(python).parameters, types, others, strict=True)
                 differ = ", ".join(f"{p} is {t}, not {k}" for p, t, k in named if t != k)
                 raise TranslationError(f"{place}: {differ} as in the call of {python.__name__} at {first}")
@@ -467,7 +470,7 @@ class _KernelReader:
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
             item = self.expression(node)
             assert isinstance(item, Item)
-            if item.array.type == CONSTANTS:
+            if item.array.type != ARRAY:
                 raise self.error(node, f"'{ast.unparse(node.value)}' is constant")
             return item
         if isinstance(node, ast.Subscript):
@@ -666,6 +669,11 @@ class _KernelReader:
         if not isinstance(node.func, ast.Name | ast.Attribute):
             raise self.error(node, self.outside(node))
         name = ast.unparse(node.func)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "view":
+            array = self.expression(node.func.value)
+            if array.type != CONSTANTS or [ast.unparse(a) for a in node.args] != ["np.float32"]:
+                raise self.error(node, f"'{ast.unparse(node)}': constants as np.float32")
+            return Cast(array, SINGLES)
         if isinstance(node.func, ast.Name):
             called = self.python.__globals__.get(name)
         else:
@@ -775,6 +783,12 @@ _HEAD = """\
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#ifdef __GNUC__
+typedef float __attribute__((may_alias)) single; /* two of which are packed in the place of a double */
+#else
+typedef float single;
+#endif
 """
 _ROWS = r"""/* Functions NAME_any go through rows of numbers. NAME is one of two that are made of each: for any
    processor, and for those with vectors of 256 bits; which one is decided when the unit is loaded. The bits are the

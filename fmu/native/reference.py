@@ -36,7 +36,7 @@ from rtcvt.scenario import Scenario, Table, parameter_value, sample_inputs
 from rtcvt.simulate import number_of_steps, simulate
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
-MOST_INTERVALS = 400
+MOST_INTERVALS = 200
 _MANIFEST = "http://fmi-standard.org/fmi-ls-manifest"
 Array = NDArray[np.float64]
 

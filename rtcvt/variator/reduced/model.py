@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from rtcvt.variator import regression
 from rtcvt.variator.reduced.coordinates import Coordinate, counted, nodes, scaled
 from rtcvt.variator.reduced.networks import Networks
-from rtcvt.variator.reduced.splines import at_sites, grained, rising, single_precision, splines_through, summed
+from rtcvt.variator.reduced.splines import GRAINS, at_sites, grained, rising, single_precision, splines_through, summed
 
 Array = NDArray[np.float64]
 
@@ -136,9 +136,12 @@ class ReducedModel:
         thrust, laws, aside = self.thrust, self.laws.copy(), self.uncertainty
         if self.correction.size:
             d = self.correction
-            thrust = grained(thrust + splines_through(at_sites(d[..., 0], thrust.shape)))
+            thrust = grained(thrust + splines_through(at_sites(d[..., 0], thrust.shape)), GRAINS[0])
             more = splines_through(at_sites(d[..., [1, 2, 2]], shape))  # of slip, c and lambda
-            laws[..., n::n] = grained(laws[..., n::n] + more)
+            laws[..., n::n] += more
+            others = [k for k in range(len(LAWS) * n) if k // n != LAWS.index("e")]
+            laws[..., others] = grained(laws[..., others], GRAINS[1])
+            laws[..., n : 2 * n] = grained(laws[..., n : 2 * n])
             aside = d[..., 3:]
             if self.uncertainty.size:
                 s = np.exp(2.0 * at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2

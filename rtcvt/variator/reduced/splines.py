@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 GRAIN = 2.0**-10  # of the splines' coefficients, logarithms: what scatters a hundred times as much packs better
+GRAINS = (2.0**-8, 2.0**-6)  # of the tables of the thrust ratio, and of laws that err by a tenth of themselves
 
 
 def sites(n: int) -> Array:
@@ -90,6 +91,6 @@ def single_precision(values: Array) -> Array:
     return values.astype(np.float32).astype(float)
 
 
-def grained(values: Array) -> Array:
-    """The nearest multiples of `GRAIN`."""
-    return np.asarray(np.round(values / GRAIN) * GRAIN)
+def grained(values: Array, grain: float = GRAIN) -> Array:
+    """The nearest multiples of a grain."""
+    return np.asarray(np.round(values / grain) * grain)

@@ -40,10 +40,10 @@ def law_table(model: ReducedModel) -> Array:
     parts = {
         regression.COORDINATE: np.array(coordinates),
         regression.CENTRE: np.array([np.concatenate([b.min(0), b.max(0), b.T.ravel()]) for b in blocks]),
-        regression.THRUST: thrust,
-        regression.LAW_SPLINES: laws,
+        regression.THRUST: _packed(thrust),
+        regression.LAW_SPLINES: _packed(laws),
         regression.PEAKS: _network_table(model.peak_networks, weights, _peaks_at(model)),
-        regression.ASIDE: aside,
+        regression.ASIDE: _packed(aside),
     }
     header = np.zeros(regression.HEADER)
     header[regression.N_LAW], header[regression.N_BLOCKS] = model.in_y, len(blocks)
@@ -71,8 +71,8 @@ def field_table(model: ReducedModel) -> Array:
     for f in model.fields:
         places += [len(f.modes), before, at, f.positive]
         before += len(f.modes)
-        at += f.modes.size
-    return np.concatenate([_filled(np.append(header, places)), networks, *(f.modes.ravel() for f in model.fields)])
+        at += _packed(f.modes).size
+    return np.concatenate([_filled(np.append(header, places)), networks, *(_packed(f.modes) for f in model.fields)])
 
 
 def _blocks(points: Array, size: int) -> list[Array]:
@@ -97,7 +97,14 @@ def _network_table(networks: Networks, weights: Array, place: int) -> Array:
     first, second = networks.first, networks.second
     header = _filled(np.array([len(first), first.shape[1], second.shape[1], len(weights), place]))
     layers = (layer for pair in zip(first, second, strict=True) for layer in pair)
-    return _filled(np.concatenate([header, *(np.roll(layer.T, 1, axis=0).ravel() for layer in (*layers, weights))]))
+    rows = (np.roll(layer.T, 1, axis=0).ravel() for layer in (*layers, weights))
+    return np.concatenate([header, _packed(np.concatenate([*rows]))])
+
+
+def _packed(part: Array) -> Array:
+    """Numbers in single precision, in pairs in the place of doubles, which are finite, too."""
+    singles = part.astype(np.float32).ravel()
+    return np.append(singles, np.zeros(-singles.size % (2 * regression.ALIGNED), np.float32)).view(np.float64)
 
 
 def _filled(part: Array) -> Array:

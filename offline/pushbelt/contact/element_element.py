@@ -43,25 +43,21 @@ class Joint(NamedTuple):
     N_E: int
     x_rear: float  # rear side
     r_R: float
-    x_R: float  # rocking edge, and base of the pin
+    x_R: float  # rocking edge
     y_R: float
-    z_R: float  # half the distance of the two rocking edges in space
     x_T: float
     y_T: float
     x_B: float
     y_B: float
     x_P: float  # tip of the pin
-    y_H: float  # axis of pin and hole
-    r_P1: float
-    r_P2: float
-    r_H1: float
-    y_P1: float  # tip of the pin, above and below
+    y_P1: float  # above and below
     y_P2: float
-    y_H1: float  # mouth of the hole, above and below
+    y_H1: float  # mouth of the hole, on the rear side
     y_H2: float
-    y_L: float  # base of the pin, below
     sin_a: float
     cos_a: float
+    x_L: float  # base of the pin, below
+    y_L: float
     sin_b: float
     cos_b: float
     k_R: float
@@ -72,6 +68,11 @@ class Joint(NamedTuple):
     d_B: float
     k_PH: float
     d_PH: float
+    z_R: float  # in space: half the distance of the two rocking edges
+    y_H: float  # axis of pin and hole
+    r_P1: float
+    r_P2: float
+    r_H1: float
 
 
 _SAME = ("N_E", "r_R", "r_P1", "r_P2", "r_H1", "k_R", "d_R", "k_T", "d_T", "k_B", "d_B", "k_PH", "d_PH")  # as in `Belt`
@@ -86,6 +87,7 @@ def joint(belt: Belt) -> Joint:
         **{name: getattr(belt, name) for name in _SAME},
         x_rear=-belt.t_S,
         x_R=belt.t_R - belt.t_S,
+        x_L=belt.t_R - belt.t_S,
         y_R=belt.h_R - belt.h_S,
         z_R=0.0,
         x_T=belt.t_T - belt.t_S,
@@ -151,7 +153,7 @@ def gaps(J: Joint, dx: float, dy: float, c: float, s: float) -> Any:
     # the mouth of the hole, seen from i
     ex = J.x_rear - dx
     ey = J.y_H2 - dy
-    g_3 = (c * ex + s * ey - J.x_R) * J.sin_b - (c * ey - s * ex - J.y_L) * J.cos_b
+    g_3 = (c * ex + s * ey - J.x_L) * J.sin_b - (c * ey - s * ex - J.y_L) * J.cos_b
     return g_R, g_T, g_B, g_1, g_2, g_3, y_R, y_T, y_B, x_1, y_1, x_2, y_2
 
 

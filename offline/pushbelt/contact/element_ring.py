@@ -51,7 +51,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.compiled import by_law, compiled, inlined
+from rtcvt.offline.pushbelt.compiled import by_law, compiled, inlined, spliced
 from rtcvt.offline.pushbelt.contact.element_element import switching
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import (
@@ -74,10 +74,13 @@ Array = NDArray[np.float64]
 _NEAR = 5.0e-6  # [m]
 _SAFE = 0.85  # measured: 208 pieces keep their energy at 0.86 of the bound, not at 0.92; 156 at 0.90, not at 0.99
 _FAST = 5.0  # [m/s]; saddle and ring do not approach faster
-N_MEMORY = 11  # of the last step, of saddle and ear each: friction, slip speed, energy of the spring, force of the
-# damper, rate of the gap; and how far [m] an open saddle is from the nearer of both contacts
-EAR = 5  # first column of the ear
-_LEFT = 10
+N_MEMORY = 11
+# Columns of the memory, of saddle and, `EAR` further on, of the ear in the last step: friction, slip speed, energy of
+# the spring, force of the damper, rate of the gap. The last: how far [m] an open saddle is from the nearer of both
+FRICTION, SLIP, STORED, DAMPER, RATE = range(5)
+EAR, _LEFT = 5, 10
+# Columns of `Touch.force`: normal force, place, deflection, force on the element, tangent, lever
+NORMAL, XI, W, F_X, F_Y, T_X, T_Y, A_X, A_Y = range(9)
 
 
 class Saddle(NamedTuple):
@@ -103,6 +106,101 @@ class Unilateral(Saddle):
 
 class Bilateral(Saddle):
     """A saddle that holds the ring in both directions."""
+
+
+class Elements(NamedTuple):
+    """The elements as contacts see them: positions q, velocities u (N_E, 3), cosine and sine of phi (N_E)."""
+
+    q: Any
+    u: Any
+    cs: Any
+    sn: Any
+
+
+class Band(NamedTuple):
+    """The ring as contacts see it: rows of shape and rate, loads that are added to; (N_B, 11), (N_B, 9), (N_B, 9)."""
+
+    ring: Any
+    shape: Any
+    rate: Any
+    load: Any
+
+
+class Place(NamedTuple):
+    """A place of the ring: finite element k, place xi in it, deflection w [m], neutral fibre r_x, r_y [m], tangent t_x,
+    t_y."""
+
+    k: Any
+    xi: Any
+    w: Any
+    r_x: Any
+    r_y: Any
+    t_x: Any
+    t_y: Any
+
+
+class Foot(NamedTuple):
+    """One Newton step for the place of the ring that is nearest to a point.
+
+    s: the new arc coordinate in [0, N_B) [finite elements]; at: the place of before; e_n, e_t: the point from the fibre
+    there, along n and t [m].
+    """
+
+    s: Any
+    e_n: Any
+    e_t: Any
+    at: Place
+
+
+class Step(NamedTuple):
+    """dt, and how far the forces are taken ahead [s]."""
+
+    dt: float
+    lead: float
+
+
+class Gap(NamedTuple):
+    """Of saddle or ear: first column of the memory, distance h of the ring's surface from the fibre (saddle: < 0) [m],
+    gap [m], whether it is closed, whether the normal force may pull."""
+
+    first: Any
+    h: Any
+    gap: Any
+    closed: Any
+    both: Any
+
+
+class Motion(NamedTuple):
+    """Place [m] and velocities of an element."""
+
+    q_x: Any
+    q_y: Any
+    u_x: Any
+    u_y: Any
+    u_p: Any
+
+
+class Met(NamedTuple):
+    """A contact.
+
+    f_n, f_t: normal force, friction [N]; v_t: slip [m/s]; stored: energy of the spring [J]; f_d: force of the damper
+    [N]; rate: of the gap [m/s]; F, M: on the element [N, N m]; a: from its centre of gravity [m]; lost: works of
+    friction and damper [J].
+    """
+
+    f_n: Any
+    f_t: Any
+    v_t: Any
+    stored: Any
+    f_d: Any
+    rate: Any
+    F_x: Any
+    F_y: Any
+    M: Any
+    a_x: Any
+    a_y: Any
+    lost_t: Any
+    lost_n: Any
 
 
 @declared
@@ -173,8 +271,8 @@ def wrapped(s: float, N_B: int) -> float:
 
 
 @inlined
-def _nearest(shape: Any, row: int, s: float, xi: float, N_B: int, x: float, y: float) -> Any:
-    """Newton step of `project` from the place `xi` in the finite element of row `row`; results without k and xi."""
+def _nearest(shape: Any, row: int, s: float, xi: float, N_B: int, x: float, y: float) -> Foot:
+    """`project` from the place `xi` in the finite element of row `row`."""
     r_x, r_y, g_x, g_y, w, _ = point(shape, row, xi)
     inv = 1.0 / np.sqrt(g_x * g_x + g_y * g_y)
     t_x = g_x * inv
@@ -182,61 +280,74 @@ def _nearest(shape: Any, row: int, s: float, xi: float, N_B: int, x: float, y: f
     e_x = x - r_x
     e_y = y - r_y
     e_t = e_x * t_x + e_y * t_y
-    return wrapped(s + e_t * inv, N_B), e_y * t_x - e_x * t_y, e_t, w, r_x, r_y, t_x, t_y
+    at = Place(row, xi, w, r_x, r_y, t_x, t_y)
+    return Foot(wrapped(s + e_t * inv, N_B), e_y * t_x - e_x * t_y, e_t, at)
 
 
 @inlined
-def project(R: Ring, shape: Any, s: float, x: float, y: float) -> Any:
-    """One Newton step for the point of the ring that is nearest to (x, y), from arc coordinate `s` in [0, N_B).
-
-    Returns
-    -------
-    s_new, e_n, e_t : arc coordinate in [0, N_B) [finite elements]; (x, y) - r(s) along n, along t at the old `s` [m]
-    k, xi, w : finite element, place in it and deflection [m] at the old `s`
-    r_x, r_y, t_x, t_y : neutral fibre and tangent there
-    """
+def project(R: Ring, shape: Any, s: float, x: float, y: float) -> Foot:
+    """One Newton step for the point of the ring that is nearest to (x, y), from arc coordinate `s` in [0, N_B)."""
     k = int(s)
-    xi = s - k
-    s_new, e_n, e_t, w, r_x, r_y, t_x, t_y = _nearest(shape, k, s, xi, R.N_B, x, y)
-    return s_new, e_n, e_t, k, xi, w, r_x, r_y, t_x, t_y
+    return _nearest(shape, k, s, s - k, R.N_B, x, y)
 
 
 @inlined
 def _contact(
-    p: Saddle, shape: Any, rate: Any, memory: Any, dt: float, lead: float,
-    i: int, o: int, h: float, gap: float, closed: bool, both: bool,
-    q_x: float, q_y: float, u_x: float, u_y: float, u_p: float,
-    row: int, xi: float, w: float, r_x: float, r_y: float, t_x: float, t_y: float, turn: float,
-) -> Any:  # fmt: skip
-    """Force of one contact at the ring's surface r + h n, with the friction of the last step.
-
-    Returns f_n, the five new columns of `memory`, force F_x, F_y and moment on the element, point from its centre of
-    gravity a_x, a_y, works of friction and of the damper. `row` of shape and rate is that of its finite element; `o`:
-    first column of `memory`; h < 0: saddle, > 0: ear; `both`: f_n may pull; `lead` > 0: the ring's own steps keep the
-    force.
-    """
-    n_x = -t_y
-    n_y = t_x
-    a_x = r_x + h * n_x - q_x
-    a_y = r_y + h * n_y - q_y
-    v_x, v_y, omega = velocity(shape, rate, row, xi, w)
-    v_x = u_x - u_p * a_y - v_x
-    v_y = u_y + u_p * a_x - v_y
-    side = 1.0 if h > 0.0 else -1.0  # the gap opens along side n
-    gap_rate = side * (v_x * n_x + v_y * n_y + lead * omega * (u_x * t_x + u_y * t_y))
-    v_t = v_x * t_x + v_y * t_y + h * (p.plane * omega + (1.0 - p.plane) * turn)
-    lost_t = -0.5 * dt * memory[i, o] * (memory[i, o + 1] + v_t)
-    lost_n = -0.5 * dt * memory[i, o + 3] * (memory[i, o + 4] + gap_rate)
-    lost_n += 0.0 if both else switching(p.k, gap, gap_rate, dt)
-    f_n = -p.k * gap - (p.d + p.k * lead) * gap_rate
-    f_n = f_n if closed and (both or f_n > 0.0) else 0.0
+    p: Saddle, shape: Any, rate: Any, memory: Any, now: Step, i: int, gap: Gap, el: Motion, at: Place, turn: float
+) -> Met:
+    """Force of one contact of element i at the ring's surface r + h n, with the friction of the last step; `turn`:
+    round run of the layers before the step [rad/s]."""
+    n_x = -at.t_y
+    n_y = at.t_x
+    a_x = at.r_x + gap.h * n_x - el.q_x
+    a_y = at.r_y + gap.h * n_y - el.q_y
+    v_x, v_y, omega = velocity(shape, rate, at.k, at.xi, at.w)
+    v_x = el.u_x - el.u_p * a_y - v_x
+    v_y = el.u_y + el.u_p * a_x - v_y
+    side = 1.0 if gap.h > 0.0 else -1.0  # the gap opens along side n
+    gap_rate = side * (v_x * n_x + v_y * n_y + now.lead * omega * (el.u_x * at.t_x + el.u_y * at.t_y))
+    v_t = v_x * at.t_x + v_y * at.t_y + gap.h * (p.plane * omega + (1.0 - p.plane) * turn)
+    o = gap.first
+    lost_t = -0.5 * now.dt * memory[i, o] * (memory[i, o + SLIP] + v_t)
+    lost_n = -0.5 * now.dt * memory[i, o + DAMPER] * (memory[i, o + RATE] + gap_rate)
+    lost_n += 0.0 if gap.both else switching(p.k, gap.gap, gap_rate, now.dt)
+    f_n = -p.k * gap.gap - (p.d + p.k * now.lead) * gap_rate
+    f_n = f_n if gap.closed and (gap.both or f_n > 0.0) else 0.0
     most = p.mu * abs(f_n)
     f_t = min(max(memory[i, o], -most), most)
-    F_x = side * f_n * n_x + f_t * t_x
-    F_y = side * f_n * n_y + f_t * t_y
-    stored = 0.5 * p.k * gap * gap if closed else 0.0
-    f_d = f_n + p.k * gap if closed else 0.0
-    return f_n, f_t, v_t, stored, f_d, gap_rate, F_x, F_y, a_x * F_y - a_y * F_x, a_x, a_y, lost_t, lost_n
+    F_x = side * f_n * n_x + f_t * at.t_x
+    F_y = side * f_n * n_y + f_t * at.t_y
+    stored = 0.5 * p.k * gap.gap * gap.gap if gap.closed else 0.0
+    f_d = f_n + p.k * gap.gap if gap.closed else 0.0
+    M = a_x * F_y - a_y * F_x
+    return Met(f_n, f_t, v_t, stored, f_d, gap_rate, F_x, F_y, M, a_x, a_y, lost_t, lost_n)
+
+
+@spliced
+def _note(met: Met, at: Place, i: int, memory: Any, o: int, force: Any) -> None:
+    """Write what the next step and friction need of a contact: columns of a memory from `o` on, and `force`."""
+    memory[i, o + FRICTION] = met.f_t
+    memory[i, o + SLIP] = met.v_t
+    memory[i, o + STORED] = met.stored
+    memory[i, o + DAMPER] = met.f_d
+    memory[i, o + RATE] = met.rate
+    force[i, NORMAL] = met.f_n
+    force[i, XI] = at.xi
+    force[i, W] = at.w
+    force[i, F_X] = met.F_x
+    force[i, F_Y] = met.F_y
+    force[i, T_X] = at.t_x
+    force[i, T_Y] = at.t_y
+    force[i, A_X] = met.a_x
+    force[i, A_Y] = met.a_y
+
+
+@spliced
+def _load_element(f: Any, i: int, F_x: float, F_y: float, M: float) -> None:
+    """Add a force and a moment to those of element i."""
+    f[i, 0] += F_x
+    f[i, 1] += F_y
+    f[i, 2] += M
 
 
 @inlined
@@ -269,7 +380,7 @@ def _rubbed(p: Saddle, G: float, f_n: float, f_0: float, v: float) -> float:
 
 
 @compiled
-def _rows_of(N_E: int, s_R: Any, shape: Any, rate: Any, memory: Any, stride: float, at: Touch) -> None:
+def _rows_of(N_E: int, s_R: Any, band: Band, memory: Any, stride: float, at: Touch) -> None:
     """Copy `shape` and `rate` of the ring to all saddles that may be closed; others keep theirs. Clear the loads."""
     for i in range(N_E):
         if memory[i, _LEFT] > stride and at.shape[i, INV] > 0.0:
@@ -277,18 +388,26 @@ def _rows_of(N_E: int, s_R: Any, shape: Any, rate: Any, memory: Any, stride: flo
         k = int(s_R[i])
         at.k[i] = k
         for a in range(N_SHAPE):
-            at.shape[i, a] = shape[k, a]
+            at.shape[i, a] = band.shape[k, a]
         for a in range(N_RATE):
-            at.rate[i, a] = rate[k, a]
+            at.rate[i, a] = band.rate[k, a]
     for a in range(N_LOAD):
         for i in range(N_E):
             at.load[i, a] = 0.0
 
 
+@spliced
+def _load_ring(load: Any, at: Touch, i: int) -> None:
+    """Add the load of the saddle of element i to its row of the ring."""
+    k = at.k[i]
+    for a in range(N_LOAD):
+        load[k, a] += at.load[i, a]
+
+
 @compiled
 def _saddles(
-    p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, at: Touch, f: Any, N: Any, memory: Any,
-    dt: float, lead: float, stride: float, both: bool,
+    p: Saddle, R: Ring, el: Elements, s_R: Any, at: Touch, f: Any, N: Any, memory: Any, now: Step, stride: float,
+    both: bool,
 ) -> Any:  # fmt: skip
     """Contacts of all saddles, their loads on the ring in `at`; returns works of friction and dampers, and these with
     what the springs gained, of both halves.
@@ -296,8 +415,8 @@ def _saddles(
     `memory` is written behind the loop: columns that one loop reads and writes the compiler would have to tell apart.
     """
     h2 = R.h2
-    turn = at.turn[0]
     rise = p.y_E - p.y_S
+    turn = at.turn[0]
     lost_t = 0.0
     lost_n = 0.0
     own_I = 0.0
@@ -305,47 +424,29 @@ def _saddles(
     for i in range(np.uint64(p.N_E)):
         left = memory[i, _LEFT] - stride
         apart = left > 0.0
-        c = cs[i]
-        s = sn[i]
-        q_x = q[i, 0]
-        q_y = q[i, 1]
+        c = el.cs[i]
+        s = el.sn[i]
+        q_x = el.q[i, 0]
+        q_y = el.q[i, 1]
         x = q_x + c * p.x - s * p.y_S
         y = q_y + s * p.x + c * p.y_S
         place = s_R[i]
-        xi = place - int(place)
-        s_new, e_n, _, w, r_x, r_y, t_x, t_y = _nearest(at.shape, i, place, xi, R.N_B, x, y)
-        gap = -e_n - h2
+        foot = _nearest(at.shape, i, place, place - int(place), R.N_B, x, y)
+        gap = -foot.e_n - h2
         closed = (both or gap < 0.0) and not apart
-        f_S, f_T, v_t, stored, f_d, gap_rate, F_x, F_y, M, a_x, a_y, t, d = _contact(
-            p, at.shape, at.rate, memory, dt, lead, i, 0, -h2, gap, closed, both,
-            q_x, q_y, u[i, 0], u[i, 1], u[i, 2], i, xi, w, r_x, r_y, t_x, t_y, turn,
-        )  # fmt: skip
-        at.works[i, 0] = t
-        at.works[i, 1] = 0.0 if apart else d
-        at.works[i, 2] = stored - memory[i, 2]
-        s_R[i] = place if apart else s_new
+        motion = Motion(q_x, q_y, el.u[i, 0], el.u[i, 1], el.u[i, 2])
+        met = _contact(p, at.shape, at.rate, memory, now, i, Gap(0, -h2, gap, closed, both), motion, foot.at, turn)
+        at.works[i, 0] = met.lost_t
+        at.works[i, 1] = 0.0 if apart else met.lost_n
+        at.works[i, 2] = met.stored - memory[i, STORED]
+        s_R[i] = place if apart else foot.s
         # the ear's gap at the saddle's place on the ring; its own differs by less than a micrometre
-        ear = e_n + rise * (c * t_x + s * t_y) - h2
+        ear = foot.e_n + rise * (c * foot.at.t_x + s * foot.at.t_y) - h2
         free = min(gap, ear) - _NEAR
         at.ear[i] = np.inf if apart else ear
-        f[i, 0] += F_x
-        f[i, 1] += F_y
-        f[i, 2] += M
-        at.left[i] = left if apart else (free if free > 0.0 and memory[i, 2] == 0.0 and not both else 0.0)
-        at.memory[i, 0] = f_T
-        at.memory[i, 1] = v_t
-        at.memory[i, 2] = stored
-        at.memory[i, 3] = f_d
-        at.memory[i, 4] = gap_rate
-        at.force[i, 0] = f_S
-        at.force[i, 1] = xi
-        at.force[i, 2] = w
-        at.force[i, 3] = F_x
-        at.force[i, 4] = F_y
-        at.force[i, 5] = t_x
-        at.force[i, 6] = t_y
-        at.force[i, 7] = a_x
-        at.force[i, 8] = a_y
+        _load_element(f, i, met.F_x, met.F_y, met.M)
+        at.left[i] = left if apart else (free if free > 0.0 and memory[i, STORED] == 0.0 and not both else 0.0)
+        _note(met, foot.at, i, at.memory, 0, at.force)
     for i in range(p.N_E):
         lost_t += at.works[i, 0]
         lost_n += at.works[i, 1]
@@ -358,30 +459,27 @@ def _saddles(
     for i in range(p.N_E):
         memory[i, _LEFT] = at.left[i]
     for i in range(np.uint64(p.N_E)):
-        N[i, 0] = at.force[i, 0]
+        N[i, 0] = at.force[i, NORMAL]
         N[i, 1] = 0.0
     lever = -h2 * p.plane
     for i in range(np.uint64(p.N_E)):
         push(
-            at.shape, at.load, i, at.force[i, 1], at.force[i, 2], -at.force[i, 3], -at.force[i, 4], lever * memory[i, 0]
-        )
+            at.shape, at.load, i, at.force[i, XI], at.force[i, W], -at.force[i, F_X], -at.force[i, F_Y],
+            lever * memory[i, FRICTION],
+        )  # fmt: skip
     return lost_t, lost_n, own_I, own_O
 
 
 @by_law
 def saddle_forces(
-    law: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any, rate: Any, load: Any, f: Any,
-    N: Any, memory: Any, at: Touch, dt: float, lead: float,
-) -> Any:  # fmt: skip
+    law: Saddle, band: Band, el: Elements, s_R: Any, f: Any, N: Any, memory: Any, at: Touch, dt: float, lead: float
+) -> Any:
     """Forces of the elements' contacts with the ring, with the friction of the last step.
 
     Parameters
     ----------
-    law, R : Unilateral or Bilateral, Ring
-    q, u : (N_E, 3) position x, y, phi and velocity of the elements; cs, sn : (N_E) cosine and sine of phi
+    law, band, el : Unilateral or Bilateral, Band, Elements
     s_R : (N_E) arc coordinate of the saddle's projection [finite elements]; updated
-    shape, rate : (N_B, 11), (N_B, 9) of the ring
-    load : (N_B, 9) loads on the ring; added to
     f : (N_E, 3) forces on the elements; added to
     N : (N_E, 3), written but for the last: normal force of the saddle, of the ear [N]
     memory : (N_E, N_MEMORY) of the last step; updated
@@ -399,83 +497,63 @@ def saddle_forces(
 @saddle_forces.of(Unilateral)
 @compiled
 def _unilateral(
-    p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any, rate: Any, load: Any, f: Any,
-    N: Any, memory: Any, at: Touch, dt: float, lead: float,
-) -> Any:  # fmt: skip
+    p: Saddle, band: Band, el: Elements, s_R: Any, f: Any, N: Any, memory: Any, at: Touch, dt: float, lead: float
+) -> Any:
     """An element between saddle and ear stays open, with the row of the ring that it had, until the nearer of both
     could have been reached."""
-    h2 = R.h2
+    h2 = band.ring.h2
     stride = _FAST * dt
-    _rows_of(p.N_E, s_R, shape, rate, memory, stride, at)
-    lost_t, lost_n, own_I, own_O = _saddles(p, R, q, u, cs, sn, s_R, at, f, N, memory, dt, lead, stride, False)
+    now = Step(dt, lead)
+    _rows_of(p.N_E, s_R, band, memory, stride, at)
+    lost_t, lost_n, own_I, own_O = _saddles(p, band.ring, el, s_R, at, f, N, memory, now, stride, False)
     for i in range(p.N_E):
-        if memory[i, 2] != 0.0:
-            k = at.k[i]
-            for a in range(N_LOAD):
-                load[k, a] += at.load[i, a]
-        if at.ear[i] < _NEAR or memory[i, EAR + 2] != 0.0:
-            x = q[i, 0] + cs[i] * p.x - sn[i] * p.y_E
-            y = q[i, 1] + sn[i] * p.x + cs[i] * p.y_E
-            s_E, _, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
-            _, e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_E, x, y)
-            gap = e_n - h2
-            f_n, f_t, v_t, stored, f_d, gap_rate, F_x, F_y, M, a_x, a_y, t, d = _contact(
-                p, shape, rate, memory, dt, lead, i, EAR, h2, gap, gap < 0.0, False,
-                q[i, 0], q[i, 1], u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y, at.turn[0],
+        if memory[i, STORED] != 0.0:
+            _load_ring(band.load, at, i)
+        if at.ear[i] < _NEAR or memory[i, EAR + STORED] != 0.0:
+            x = el.q[i, 0] + el.cs[i] * p.x - el.sn[i] * p.y_E
+            y = el.q[i, 1] + el.sn[i] * p.x + el.cs[i] * p.y_E
+            s_E = project(band.ring, band.shape, s_R[i], x, y).s
+            foot = project(band.ring, band.shape, s_E, x, y)
+            gap = foot.e_n - h2
+            met = _contact(
+                p, band.shape, band.rate, memory, now, i, Gap(EAR, h2, gap, gap < 0.0, False),
+                Motion(el.q[i, 0], el.q[i, 1], el.u[i, 0], el.u[i, 1], el.u[i, 2]), foot.at, at.turn[0],
             )  # fmt: skip
-            lost_t += t
-            lost_n += d
-            own = t + d + stored - memory[i, EAR + 2]
-            own_I += own if r_x > p.x_mid else 0.0
-            own_O += 0.0 if r_x > p.x_mid else own
-            push(shape, load, k, xi, w, -F_x, -F_y, f_t * h2 * p.plane)
-            f[i, 0] += F_x
-            f[i, 1] += F_y
-            f[i, 2] += M
-            memory[i, EAR] = f_t
-            memory[i, EAR + 1] = v_t
-            memory[i, EAR + 2] = stored
-            memory[i, EAR + 3] = f_d
-            memory[i, EAR + 4] = gap_rate
-            N[i, 1] = f_n
-            at.k_ear[i] = k
-            at.at_ear[i, 1] = xi
-            at.at_ear[i, 2] = w
-            at.at_ear[i, 5] = t_x
-            at.at_ear[i, 6] = t_y
-            at.at_ear[i, 7] = a_x
-            at.at_ear[i, 8] = a_y
+            lost_t += met.lost_t
+            lost_n += met.lost_n
+            own = met.lost_t + met.lost_n + met.stored - memory[i, EAR + STORED]
+            own_I += own if foot.at.r_x > p.x_mid else 0.0
+            own_O += 0.0 if foot.at.r_x > p.x_mid else own
+            push(band.shape, band.load, foot.at.k, foot.at.xi, foot.at.w, -met.F_x, -met.F_y, met.f_t * h2 * p.plane)
+            _load_element(f, i, met.F_x, met.F_y, met.M)
+            _note(met, foot.at, i, memory, EAR, at.at_ear)
+            N[i, 1] = met.f_n
+            at.k_ear[i] = foot.at.k
     return lost_t, lost_n, own_I, own_O
 
 
 @saddle_forces.of(Bilateral)
 @compiled
 def _bilateral(
-    p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any, rate: Any, load: Any, f: Any,
-    N: Any, memory: Any, at: Touch, dt: float, lead: float,
-) -> Any:  # fmt: skip
-    _rows_of(p.N_E, s_R, shape, rate, memory, np.inf, at)
-    works = _saddles(p, R, q, u, cs, sn, s_R, at, f, N, memory, dt, lead, np.inf, True)
+    p: Saddle, band: Band, el: Elements, s_R: Any, f: Any, N: Any, memory: Any, at: Touch, dt: float, lead: float
+) -> Any:
+    _rows_of(p.N_E, s_R, band, memory, np.inf, at)
+    works = _saddles(p, band.ring, el, s_R, at, f, N, memory, Step(dt, lead), np.inf, True)
     for i in range(p.N_E):
-        k = at.k[i]
-        for a in range(N_LOAD):
-            load[k, a] += at.load[i, a]
+        _load_ring(band.load, at, i)
     return works
 
 
 @by_law
-def saddle_friction(
-    law: Saddle, R: Ring, u: Any, shape: Any, rate: Any, load: Any, f: Any, N: Any, memory: Any, at: Touch, G: float
-) -> None:
+def saddle_friction(law: Saddle, band: Band, u: Any, f: Any, N: Any, memory: Any, at: Touch, G: float) -> None:
     """Friction of all contacts with the ring: from that of the last step, which `saddle_forces` left, to that of this.
 
     Parameters
     ----------
-    law, R : Unilateral or Bilateral, Ring
-    u, rate : (N_E, 3), (N_B, 9) velocities of the elements and rates of the ring at the end of the step, with the
-        friction of the last step
-    shape : (N_B, 11) of the ring
-    load, f : (N_B, 9), (N_E, 3) loads on the ring, forces on the elements; what friction changes is added
+    law, band : Unilateral or Bilateral, Band
+        Rates of the ring are those at the end of the step, with the friction of the last step.
+    u : (N_E, 3) velocities of the elements then
+    f : (N_E, 3) forces on the elements; like the loads on the ring they get what friction changes
     N : (N_E, 3); its last column written: friction on the element along the travel [N]
     memory : (N_E, N_MEMORY); its friction is written
     at : Touch of `saddle_forces`
@@ -485,97 +563,88 @@ def saddle_friction(
 
 @saddle_friction.of(Unilateral, Bilateral)
 @compiled
-def _friction(
-    p: Saddle, R: Ring, u: Any, shape: Any, rate: Any, load: Any, f: Any, N: Any, memory: Any, at: Touch, G: float
-) -> None:
-    h2 = R.h2
+def _friction(p: Saddle, band: Band, u: Any, f: Any, N: Any, memory: Any, at: Touch, G: float) -> None:
+    h2 = band.ring.h2
     layered = 1.0 - p.plane
     for i in range(p.N_E):
-        if at.force[i, 0] != 0.0:
+        if at.force[i, NORMAL] != 0.0:
             k = at.k[i]
             for a in range(N_RATE):
-                at.rate[i, a] = rate[k, a]
+                at.rate[i, a] = band.rate[k, a]
     for a in range(N_LOAD):
         for i in range(p.N_E):
             at.load[i, a] = 0.0
     for i in range(np.uint64(p.N_E)):
-        t_x = at.force[i, 5]
-        t_y = at.force[i, 6]
-        a_x = at.force[i, 7]
-        a_y = at.force[i, 8]
-        v_x, v_y, omega = velocity(at.shape, at.rate, i, at.force[i, 1], at.force[i, 2])
+        t_x = at.force[i, T_X]
+        t_y = at.force[i, T_Y]
+        a_x = at.force[i, A_X]
+        a_y = at.force[i, A_Y]
+        v_x, v_y, omega = velocity(at.shape, at.rate, i, at.force[i, XI], at.force[i, W])
         v = (u[i, 0] - u[i, 2] * a_y - v_x) * t_x + (u[i, 1] + u[i, 2] * a_x - v_y) * t_y - h2 * omega
         v -= h2 * layered * (at.turn[0] - omega)
-        f_0 = at.memory[i, 0]
-        f_t = _rubbed(p, G, at.force[i, 0], f_0, v)
+        f_0 = at.memory[i, FRICTION]
+        f_t = _rubbed(p, G, at.force[i, NORMAL], f_0, v)
         more = f_t - f_0
-        at.force[i, 3] = more * t_x
-        at.force[i, 4] = more * t_y
-        f[i, 0] += more * t_x
-        f[i, 1] += more * t_y
-        f[i, 2] += more * (a_x * t_y - a_y * t_x)
-        at.memory[i, 1] = more
+        at.force[i, F_X] = more * t_x
+        at.force[i, F_Y] = more * t_y
+        _load_element(f, i, more * t_x, more * t_y, more * (a_x * t_y - a_y * t_x))
+        at.memory[i, SLIP] = more
         N[i, 2] = f_t
     for i in range(np.uint64(p.N_E)):
-        M = -h2 * p.plane * at.memory[i, 1]
-        push(at.shape, at.load, i, at.force[i, 1], at.force[i, 2], -at.force[i, 3], -at.force[i, 4], M)
+        M = -h2 * p.plane * at.memory[i, SLIP]
+        push(at.shape, at.load, i, at.force[i, XI], at.force[i, W], -at.force[i, F_X], -at.force[i, F_Y], M)
     for i in range(p.N_E):
-        memory[i, 0] = N[i, 2]
-        if at.force[i, 0] != 0.0:
-            k = at.k[i]
-            for a in range(N_LOAD):
-                load[k, a] += at.load[i, a]
+        memory[i, FRICTION] = N[i, 2]
+        if at.force[i, NORMAL] != 0.0:
+            _load_ring(band.load, at, i)
         if N[i, 1] > 0.0:
             k = at.k_ear[i]
-            xi, w = at.at_ear[i, 1], at.at_ear[i, 2]
-            t_x, t_y = at.at_ear[i, 5], at.at_ear[i, 6]
-            a_x, a_y = at.at_ear[i, 7], at.at_ear[i, 8]
-            v_x, v_y, omega = velocity(shape, rate, k, xi, w)
+            xi, w = at.at_ear[i, XI], at.at_ear[i, W]
+            t_x, t_y = at.at_ear[i, T_X], at.at_ear[i, T_Y]
+            a_x, a_y = at.at_ear[i, A_X], at.at_ear[i, A_Y]
+            v_x, v_y, omega = velocity(band.shape, band.rate, k, xi, w)
             v = (u[i, 0] - u[i, 2] * a_y - v_x) * t_x + (u[i, 1] + u[i, 2] * a_x - v_y) * t_y + h2 * omega
             v += h2 * layered * (at.turn[0] - omega)
             f_0 = memory[i, EAR]
             f_t = _rubbed(p, G, N[i, 1], f_0, v)
             more = f_t - f_0
-            push(shape, load, k, xi, w, -more * t_x, -more * t_y, h2 * p.plane * more)
-            f[i, 0] += more * t_x
-            f[i, 1] += more * t_y
-            f[i, 2] += more * (a_x * t_y - a_y * t_x)
+            push(band.shape, band.load, k, xi, w, -more * t_x, -more * t_y, h2 * p.plane * more)
+            _load_element(f, i, more * t_x, more * t_y, more * (a_x * t_y - a_y * t_x))
             memory[i, EAR] = f_t
             N[i, 2] += f_t
 
 
 @by_law
-def saddle_energy(law: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any) -> Any:
+def saddle_energy(law: Saddle, band: Band, el: Elements, s_R: Any) -> Any:
     """Energy stored in all contacts with the ring [J]; arguments as for `saddle_forces`."""
 
 
 @saddle_energy.of(Unilateral)
 @compiled
-def _unilateral_energy(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any) -> float:
+def _unilateral_energy(p: Saddle, band: Band, el: Elements, s_R: Any) -> float:
     energy = 0.0
+    R, shape = band.ring, band.shape
     half = 0.5 * (p.y_E - p.y_S) - R.h2
     for i in range(p.N_E):
-        x = q[i, 0] + cs[i] * p.x
-        y = q[i, 1] + sn[i] * p.x
-        _, e_n, _, _, _, _, _, _, _, _ = project(R, shape, s_R[i], x - sn[i] * p.y_S, y + cs[i] * p.y_S)
+        x = el.q[i, 0] + el.cs[i] * p.x
+        y = el.q[i, 1] + el.sn[i] * p.x
+        e_n = project(R, shape, s_R[i], x - el.sn[i] * p.y_S, y + el.cs[i] * p.y_S).e_n
         energy += min(-e_n - R.h2, 0.0) ** 2
         if not -e_n - R.h2 > half:
             continue
-        x -= sn[i] * p.y_E
-        y += cs[i] * p.y_E
-        s_E, _, _, _, _, _, _, _, _, _ = project(R, shape, s_R[i], x, y)
-        _, e_n, _, _, _, _, _, _, _, _ = project(R, shape, s_E, x, y)
+        x -= el.sn[i] * p.y_E
+        y += el.cs[i] * p.y_E
+        e_n = project(R, shape, project(R, shape, s_R[i], x, y).s, x, y).e_n
         energy += min(e_n - R.h2, 0.0) ** 2
     return 0.5 * p.k * energy
 
 
 @saddle_energy.of(Bilateral)
 @compiled
-def _bilateral_energy(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any) -> float:
+def _bilateral_energy(p: Saddle, band: Band, el: Elements, s_R: Any) -> float:
     energy = 0.0
     for i in range(p.N_E):
-        x = q[i, 0] + cs[i] * p.x - sn[i] * p.y_S
-        y = q[i, 1] + sn[i] * p.x + cs[i] * p.y_S
-        _, e_n, _, _, _, _, _, _, _, _ = project(R, shape, s_R[i], x, y)
-        energy += (-e_n - R.h2) ** 2
+        x = el.q[i, 0] + el.cs[i] * p.x - el.sn[i] * p.y_S
+        y = el.q[i, 1] + el.sn[i] * p.x + el.cs[i] * p.y_S
+        energy += (-project(band.ring, band.shape, s_R[i], x, y).e_n - band.ring.h2) ** 2
     return 0.5 * p.k * energy

@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
-from rtcvt.offline.pushbelt.contact.element_ring import EAR, Saddle, Touch
-from rtcvt.offline.pushbelt.ring.ring import Ring, push, velocity
+from rtcvt.offline.pushbelt.contact.element_ring import EAR, NORMAL, XI, Band, Saddle, Touch, W
+from rtcvt.offline.pushbelt.ring.ring import X, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
 _MOST = 60  # iterations
@@ -99,18 +99,13 @@ def balanced(p: Sliding, N: Any, omega: Any, Q: float, begin: float, dt: float) 
 
 
 @by_law
-def layer_friction(
-    law: Any, saddle: Saddle, R: Ring, shape: Any, rate: Any, load: Any, N: Any, memory: Any, at: Touch, turn: Any,
-    dt: float,
-) -> Any:  # fmt: skip
+def layer_friction(law: Any, saddle: Saddle, band: Band, N: Any, memory: Any, at: Touch, turn: Any, dt: float) -> Any:
     """Moments of the layers' friction on the ring, behind `element_ring.saddle_friction`; returns what ears and saddles
     give to Omega_L, Q [N m].
 
     Parameters
     ----------
-    law, saddle, R : Plane or Sliding, Saddle, Ring
-    shape, rate : (N_B, 11), (N_B, 9) of the ring
-    load : (N_B, 9) loads on the ring; added to
+    law, saddle, band : Plane or Sliding, Saddle, Band
     N, memory : (N_E, 3), (N_E, 11) of the saddles and ears
     at : Touch; its moments are written
     turn : (1) Omega_L [rad/s]; updated
@@ -120,9 +115,8 @@ def layer_friction(
 
 @by_law
 def layer_work(
-    law: Any, saddle: Saddle, R: Ring, shape: Any, rate: Any, N: Any, memory: Any, at: Touch, turn: Any, dt: float,
-    own: Any, book: Any,
-) -> Any:  # fmt: skip
+    law: Any, saddle: Saddle, band: Band, N: Any, memory: Any, at: Touch, turn: Any, dt: float, own: Any, book: Any
+) -> Any:
     """Book what the layers' friction takes in a step [J], at the ring's mean `rate` and the mean of Omega_L before and
     after it, `turn` (1) [rad/s].
 
@@ -132,20 +126,20 @@ def layer_work(
 
 @layer_friction.of(Plane)
 @compiled
-def _plane(law, saddle, R, shape, rate, load, N, memory, at, turn, dt):
+def _plane(law, saddle, band, N, memory, at, turn, dt):
     return 0.0
 
 
 @layer_work.of(Plane)
 @compiled
-def _plane_work(law, saddle, R, shape, rate, N, memory, at, turn, dt, own, book):
+def _plane_work(law, saddle, band, N, memory, at, turn, dt, own, book):
     return own
 
 
 @layer_friction.of(Sliding)
 @compiled
-def _sliding(p, saddle, R, shape, rate, load, N, memory, at, turn, dt):
-    lever = R.h2 * (1.0 - saddle.plane)
+def _sliding(p, saddle, band, N, memory, at, turn, dt):
+    lever = band.ring.h2 * (1.0 - saddle.plane)
     Q = 0.0
     for i in range(saddle.N_E):
         at.pressed[i] = 0.0
@@ -153,24 +147,24 @@ def _sliding(p, saddle, R, shape, rate, load, N, memory, at, turn, dt):
         Q -= lever * memory[i, 0]
         if N[i, 1] > 0.0:
             Q += lever * memory[i, EAR]
-        if at.force[i, 0] > 0.0:
-            _, _, omega = velocity(shape, rate, at.k[i], at.force[i, 1], at.force[i, 2])
-            at.pressed[i] = at.force[i, 0]
+        if at.force[i, NORMAL] > 0.0:
+            _, _, omega = velocity(band.shape, band.rate, at.k[i], at.force[i, XI], at.force[i, W])
+            at.pressed[i] = at.force[i, NORMAL]
             at.omega[i] = omega
     turn[0] = balanced(p, at.pressed, at.omega, Q, turn[0], dt)
     for i in range(saddle.N_E):
         s = turn[0] - at.omega[i]
         at.moment[i] = p.c * at.pressed[i] * s / np.sqrt(s * s + p.omega_0 * p.omega_0)
         if at.moment[i] != 0.0:
-            push(shape, load, at.k[i], at.force[i, 1], at.force[i, 2], 0.0, 0.0, at.moment[i])
+            push(band.shape, band.load, at.k[i], at.force[i, XI], at.force[i, W], 0.0, 0.0, at.moment[i])
     return Q
 
 
 @layer_work.of(Sliding)
 @compiled
-def _sliding_work(p, saddle, R, shape, rate, N, memory, at, turn, dt, own, book):
+def _sliding_work(p, saddle, band, N, memory, at, turn, dt, own, book):
     Omega = 0.5 * (at.turn[0] + turn[0])
-    lever = R.h2 * (1.0 - saddle.plane)
+    lever = band.ring.h2 * (1.0 - saddle.plane)
     lost = 0.0
     own_I = 0.0
     own_O = 0.0
@@ -179,11 +173,11 @@ def _sliding_work(p, saddle, R, shape, rate, N, memory, at, turn, dt, own, book)
         if N[i, 1] > 0.0:
             given += lever * memory[i, EAR] * Omega
         if at.moment[i] != 0.0:
-            _, _, omega = velocity(shape, rate, at.k[i], at.force[i, 1], at.force[i, 2])
+            _, _, omega = velocity(band.shape, band.rate, at.k[i], at.force[i, XI], at.force[i, W])
             lost += at.moment[i] * (Omega - omega)
             given -= at.moment[i] * omega
-        own_I += given if at.shape[i, 0] > saddle.x_mid else 0.0
-        own_O += 0.0 if at.shape[i, 0] > saddle.x_mid else given
+        own_I += given if at.shape[i, X] > saddle.x_mid else 0.0
+        own_O += 0.0 if at.shape[i, X] > saddle.x_mid else given
     book.layer_friction += dt * lost
     return own[0] + dt * own_I, own[1] + dt * own_O
 

@@ -35,12 +35,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.nonsmooth.contact import Rows, Work, newton_rows, work
-from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
+from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled, inlined
 from rtcvt.offline.pushbelt.contact.element_ring import (
     EAR,
+    Band,
     Bilateral,
+    Elements,
+    Place,
     Saddle,
-    Touch,
     Unilateral,
     project,
     saddle_energy,
@@ -105,86 +107,113 @@ def press(law: Saddle, belt: Belt) -> Press:
     return zeros(Press, sizes, mu=np.full(K, law.mu), solver=work(2 * K, width, width))
 
 
+class Flank(NamedTuple):
+    """What the elements' velocities depend on besides the ring: belt, law of friction, contact points (`flank`)."""
+
+    belt: Belt
+    friction: Any
+    points: Any
+
+
+class Contact(NamedTuple):
+    """A row of `Press.place`: xi, w, tangent, lever from the centre of gravity, gap, h of the surface."""
+
+    xi: Any
+    w: Any
+    t_x: Any
+    t_y: Any
+    a_x: Any
+    a_y: Any
+    gap: Any
+    h: Any
+
+
+@inlined
+def _place(P: Press, a: int) -> Contact:
+    """Where contact `a` is."""
+    xi, w, t_x, t_y, a_x, a_y, gap, h = P.place[a]
+    return Contact(xi, w, t_x, t_y, a_x, a_y, gap, h)
+
+
+@inlined
+def _first(P: Press, a: int) -> int:
+    """First column of the memory of contact `a`."""
+    return EAR if P.ear[a] == 1 else 0
+
+
 @compiled
-def _add(P: Press, n: int, i: int, ear: int, at: Any, q_x: float, q_y: float, h: float) -> int:
+def _add(P: Press, n: int, i: int, ear: int, at: Place, gap: float, q: Any, h: float) -> int:
     """Note a contact; returns how many there are."""
-    gap, k, xi, w, r_x, r_y, t_x, t_y = at
     P.of[n] = i
     P.ear[n] = ear
-    P.k[n] = k
-    P.place[n, 0] = xi
-    P.place[n, 1] = w
-    P.place[n, 2] = t_x
-    P.place[n, 3] = t_y
-    P.place[n, 4] = r_x - h * t_y - q_x
-    P.place[n, 5] = r_y + h * t_x - q_y
+    P.k[n] = at.k
+    P.place[n, 0] = at.xi
+    P.place[n, 1] = at.w
+    P.place[n, 2] = at.t_x
+    P.place[n, 3] = at.t_y
+    P.place[n, 4] = at.r_x - h * at.t_y - q[i, 0]
+    P.place[n, 5] = at.r_y + h * at.t_x - q[i, 1]
     P.place[n, 6] = gap
     P.place[n, 7] = h
     return n + 1
 
 
 @compiled
-def _find(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any, dt: float, P: Press) -> None:
+def _find(p: Saddle, band: Band, el: Elements, s_R: Any, dt: float, P: Press) -> None:
     """Contacts in reach, in the order of the elements; `s_R` is updated."""
-    h2 = R.h2
+    h2 = band.ring.h2
     reach = REACH * dt
     n = 0
     for i in range(p.N_E):
-        c = cs[i]
-        s = sn[i]
-        x = q[i, 0] + c * p.x
-        y = q[i, 1] + s * p.x
+        c = el.cs[i]
+        s = el.sn[i]
+        x = el.q[i, 0] + c * p.x
+        y = el.q[i, 1] + s * p.x
         s_S = s_R[i]
-        s_new, e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_S, x - s * p.y_S, y + c * p.y_S)
-        s_R[i] = s_new
-        if -e_n - h2 < reach:
-            n = _add(P, n, i, 0, (-e_n - h2, k, xi, w, r_x, r_y, t_x, t_y), q[i, 0], q[i, 1], -h2)
+        foot = project(band.ring, band.shape, s_S, x - s * p.y_S, y + c * p.y_S)
+        s_R[i] = foot.s
+        if -foot.e_n - h2 < reach:
+            n = _add(P, n, i, 0, foot.at, -foot.e_n - h2, el.q, -h2)
         # the ear's gap at the saddle's place on the ring: its own differs by less than a micrometre
-        if e_n + (p.y_E - p.y_S) * (c * t_x + s * t_y) - h2 < 2.0 * reach:
-            s_E, _, _, _, _, _, _, _, _, _ = project(R, shape, s_S, x - s * p.y_E, y + c * p.y_E)
-            _, e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_E, x - s * p.y_E, y + c * p.y_E)
-            if e_n - h2 < reach:
-                n = _add(P, n, i, 1, (e_n - h2, k, xi, w, r_x, r_y, t_x, t_y), q[i, 0], q[i, 1], h2)
+        if foot.e_n + (p.y_E - p.y_S) * (c * foot.at.t_x + s * foot.at.t_y) - h2 < 2.0 * reach:
+            s_E = project(band.ring, band.shape, s_S, x - s * p.y_E, y + c * p.y_E).s
+            foot = project(band.ring, band.shape, s_E, x - s * p.y_E, y + c * p.y_E)
+            if foot.e_n - h2 < reach:
+                n = _add(P, n, i, 1, foot.at, foot.e_n - h2, el.q, h2)
     P.n[0] = n
 
 
 @compiled
-def _bodies(R: Ring, shape: Any, rate: Any, load: Any, dt: float, memory: Any, P: Press) -> None:
+def _bodies(band: Band, dt: float, memory: Any, P: Press) -> None:
     """Rows of elements and ring, velocities of the ring without impulses, and the impulses to begin with.
 
-    `load` is zero, and is so afterwards.
+    `band.load` is zero, and is so afterwards.
     """
-    for k in range(R.N_B):
+    shape, load = band.shape, band.load
+    for k in range(band.ring.N_B):
         P.head[k] = -1
     for a in range(P.n[0]):
         k = P.k[a]
-        xi, w, t_x, t_y, a_x, a_y, gap, h = P.place[a]
-        side = 1.0 if h > 0.0 else -1.0
+        at = _place(P, a)
+        side = 1.0 if at.h > 0.0 else -1.0
         P.after[a] = P.head[k]
         P.head[k] = a
-        v_x, v_y, omega = velocity(shape, rate, k, xi, w)
+        v_x, v_y, omega = velocity(shape, band.rate, k, at.xi, at.w)
         for b in range(2):
-            d_x = t_x if b == 1 else -side * t_y
-            d_y = t_y if b == 1 else side * t_x
+            d_x = at.t_x if b == 1 else -side * at.t_y
+            d_y = at.t_y if b == 1 else side * at.t_x
             P.E[a, b, 0] = d_x
             P.E[a, b, 1] = d_y
-            P.E[a, b, 2] = a_x * d_y - a_y * d_x
-            push(shape, load, k, xi, w, -d_x, -d_y, h if b == 1 else 0.0)
-            e_0, e_1, e_2, e_3, e_4, e_5, e_6, e_7 = ends(R.l, shape, load, k)
-            P.V[a, b, 0] = e_0
-            P.V[a, b, 1] = e_1
-            P.V[a, b, 2] = e_2
-            P.V[a, b, 3] = e_3
-            P.V[a, b, 4] = e_4
-            P.V[a, b, 5] = e_5
-            P.V[a, b, 6] = e_6
-            P.V[a, b, 7] = e_7
+            P.E[a, b, 2] = at.a_x * d_y - at.a_y * d_x
+            push(shape, load, k, at.xi, at.w, -d_x, -d_y, at.h if b == 1 else 0.0)
+            V = P.V[a, b]
+            V[0], V[1], V[2], V[3], V[4], V[5], V[6], V[7] = ends(band.ring.l, shape, load, k)
             for o in range(N_LOAD):
                 load[k, o] = 0.0
             P.free[2 * a + b] = -(v_x * d_x + v_y * d_y)
-        P.free[2 * a] += gap / dt if gap > 0.0 else max(gap / dt, -BACK)
-        P.free[2 * a + 1] += h * omega
-        o = EAR if P.ear[a] == 1 else 0
+        P.free[2 * a] += at.gap / dt if at.gap > 0.0 else max(at.gap / dt, -BACK)
+        P.free[2 * a + 1] += at.h * omega
+        o = _first(P, a)
         P.L[2 * a] = dt * max(memory[P.of[a], o + 1], 0.0)
         P.L[2 * a + 1] = dt * memory[P.of[a], o]
 
@@ -259,19 +288,20 @@ def _elements(fl: Any, P: Press) -> None:
 
 @by_law
 def rigid_contacts(
-    law: Saddle, R: Ring, belt: Belt, friction: Any, dt: float, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any,
-    rate: Any, load: Any, f: Any, f_R: Any, fl: Any, N: Any, memory: Any, P: Press,
+    law: Saddle, band: Band, el: Elements, flank: Flank, dt: float, s_R: Any, f: Any, f_R: Any, N: Any, memory: Any,
+    P: Press,
 ) -> None:  # fmt: skip
     """Forces of rigid saddles and ears, which hold over the step; nothing for other laws.
 
     Parameters
     ----------
-    law, R : Rigid, Ring
-    belt, friction, dt, u, fl : as for `flank.solve`
-    q, cs, sn : (N_E, 3), (N_E), (N_E) positions at the end of the step
+    law, flank : Rigid, Flank
+    band : Band
+        Rates are those at the end of the step without these contacts; loads, zero before, are added.
+    el : Elements
+        At the end of the step, with the velocities before it.
+    dt : step [s]
     s_R : (N_E) arc coordinate of the saddle's projection [finite elements]; updated
-    shape, rate : (N_B, 11), (N_B, 9) of the ring; the rates at the end of the step without these contacts
-    load : (N_B, 9) zero; loads on the ring are added
     f, f_R : (N_E, 3) forces on the elements of all others but ring and flanks; of the ring, added to
     N : (N_E, 3), written: force of saddle, of ear, friction on the element along the travel [N]
     memory : (N_E, N_MEMORY) friction and normal force of saddle and ear, of the last step; updated
@@ -281,25 +311,19 @@ def rigid_contacts(
 
 @rigid_contacts.of(Unilateral, Bilateral)
 @compiled
-def _none(
-    p: Saddle, R: Ring, belt: Belt, friction: Any, dt: float, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any,
-    rate: Any, load: Any, f: Any, f_R: Any, fl: Any, N: Any, memory: Any, P: Press,
-) -> None:  # fmt: skip
+def _none(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
     return
 
 
 @rigid_contacts.of(Rigid)
 @compiled
-def _rigid(
-    p: Saddle, R: Ring, belt: Belt, friction: Any, dt: float, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any,
-    rate: Any, load: Any, f: Any, f_R: Any, fl: Any, N: Any, memory: Any, P: Press,
-) -> None:  # fmt: skip
-    _find(p, R, q, cs, sn, s_R, shape, dt, P)
-    _bodies(R, shape, rate, load, dt, memory, P)
+def _rigid(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
+    _find(p, band, el, s_R, dt, P)
+    _bodies(band, dt, memory, P)
     n = P.n[0]
     m = 2 * n
     error = np.inf
-    if _couple(R, P):
+    if _couple(band.ring, P):
         G = Rows(P.entries[:m], P.column[:m], P.value[:m])
         c, L, mu, lower = P.c[:m], P.L[:m], P.mu[:n], P.lower[:n]
         for _ in range(MOST):
@@ -310,9 +334,9 @@ def _rigid(
                 for b in range(2):
                     for o in range(3):
                         P.force[P.of[a], o] += P.E[a, b, o] * L[2 * a + b] / dt
-            solve(belt, friction, dt, u, P.force, fl)
-            mobilities(belt, friction, dt, fl, P.A)
-            _elements(fl, P)
+            solve(flank.belt, flank.friction, dt, el.u, P.force, flank.points)
+            mobilities(flank.belt, flank.friction, dt, flank.points, P.A)
+            _elements(flank.points, P)
             error, steps, _ = newton_rows(G, c, mu, lower, 1, L, LEVEL, STEPS, P.solver)
             if steps == 0:
                 break
@@ -320,11 +344,11 @@ def _rigid(
             P.found[3] += steps
     P.found[0] = max(P.found[0], error)
     P.found[1] += 0.0 if error <= LEVEL else 1.0
-    _apply(p, shape, load, f_R, N, memory, dt, P)
+    _apply(p, band, f_R, N, memory, dt, P)
 
 
 @compiled
-def _apply(p: Saddle, shape: Any, load: Any, f_R: Any, N: Any, memory: Any, dt: float, P: Press) -> None:
+def _apply(p: Saddle, band: Band, f_R: Any, N: Any, memory: Any, dt: float, P: Press) -> None:
     """Forces of the impulses on elements and ring."""
     for i in range(p.N_E):
         for a in range(3):
@@ -334,17 +358,17 @@ def _apply(p: Saddle, shape: Any, load: Any, f_R: Any, N: Any, memory: Any, dt: 
             memory[i, EAR + a] = 0.0
     for a in range(P.n[0]):
         i = P.of[a]
-        xi, w, t_x, t_y, a_x, a_y, _, h = P.place[a]
+        at = _place(P, a)
         f_n = P.L[2 * a] / dt
         f_t = P.L[2 * a + 1] / dt
-        normal = f_n if h > 0.0 else -f_n
-        F_x = f_t * t_x - normal * t_y
-        F_y = f_t * t_y + normal * t_x
+        normal = f_n if at.h > 0.0 else -f_n
+        F_x = f_t * at.t_x - normal * at.t_y
+        F_y = f_t * at.t_y + normal * at.t_x
         f_R[i, 0] += F_x
         f_R[i, 1] += F_y
-        f_R[i, 2] += a_x * F_y - a_y * F_x
-        push(shape, load, P.k[a], xi, w, -F_x, -F_y, h * f_t)
-        o = EAR if P.ear[a] == 1 else 0
+        f_R[i, 2] += at.a_x * F_y - at.a_y * F_x
+        push(band.shape, band.load, P.k[a], at.xi, at.w, -F_x, -F_y, at.h * f_t)
+        o = _first(P, a)
         memory[i, o] = f_t
         memory[i, o + 1] = f_n
         N[i, P.ear[a]] = f_n
@@ -352,27 +376,26 @@ def _apply(p: Saddle, shape: Any, load: Any, f_R: Any, N: Any, memory: Any, dt: 
 
 
 @by_law
-def rigid_work(law: Saddle, shape: Any, rate: Any, u: Any, memory: Any, P: Press) -> Any:
+def rigid_work(law: Saddle, band: Band, u: Any, memory: Any, P: Press) -> Any:
     """Power [W] that friction and impacts take in rigid saddles and ears, and their sum beyond `x_mid` and before.
 
     Parameters
     ----------
     law : Rigid; zeros for others
-    shape, rate, u : (N_B, 11), (N_B, 9) of the ring and (N_E, 3) of the elements, with the means of the velocities
-        before and after the step
+    band, u : rates of the ring and velocities (N_E, 3) of the elements are means of those before and after the step
     memory, P : of `rigid_contacts`
     """
 
 
 @rigid_work.of(Unilateral, Bilateral)
 @compiled
-def _no_work(p: Saddle, shape: Any, rate: Any, u: Any, memory: Any, P: Press) -> Any:
+def _no_work(p, band, u, memory, P):
     return 0.0, 0.0, 0.0, 0.0
 
 
 @rigid_work.of(Rigid)
 @compiled
-def _work(p: Saddle, shape: Any, rate: Any, u: Any, memory: Any, P: Press) -> Any:
+def _work(p, band, u, memory, P):
     lost_t = 0.0
     lost_n = 0.0
     own_I = 0.0
@@ -380,43 +403,38 @@ def _work(p: Saddle, shape: Any, rate: Any, u: Any, memory: Any, P: Press) -> An
     for a in range(P.n[0]):
         i = P.of[a]
         k = P.k[a]
-        xi, w, t_x, t_y, a_x, a_y, _, h = P.place[a]
-        v_x, v_y, omega = velocity(shape, rate, k, xi, w)
-        v_x = u[i, 0] - u[i, 2] * a_y - v_x
-        v_y = u[i, 1] + u[i, 2] * a_x - v_y
-        opening = v_y * t_x - v_x * t_y
-        o = EAR if P.ear[a] == 1 else 0
-        t = -memory[i, o] * (v_x * t_x + v_y * t_y + h * omega)
-        d = -memory[i, o + 1] * (opening if h > 0.0 else -opening)
+        at = _place(P, a)
+        v_x, v_y, omega = velocity(band.shape, band.rate, k, at.xi, at.w)
+        v_x = u[i, 0] - u[i, 2] * at.a_y - v_x
+        v_y = u[i, 1] + u[i, 2] * at.a_x - v_y
+        opening = v_y * at.t_x - v_x * at.t_y
+        o = _first(P, a)
+        t = -memory[i, o] * (v_x * at.t_x + v_y * at.t_y + at.h * omega)
+        d = -memory[i, o + 1] * (opening if at.h > 0.0 else -opening)
         lost_t += t
         lost_n += d
-        own_I += t + d if shape[k, X] > p.x_mid else 0.0
-        own_O += 0.0 if shape[k, X] > p.x_mid else t + d
+        own_I += t + d if band.shape[k, X] > p.x_mid else 0.0
+        own_O += 0.0 if band.shape[k, X] > p.x_mid else t + d
     return lost_t, lost_n, own_I, own_O
 
 
 @saddle_forces.of(Rigid)
 @compiled
-def _no_forces(
-    p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any, rate: Any, load: Any, f: Any,
-    N: Any, memory: Any, at: Touch, dt: float, lead: float,
-) -> Any:  # fmt: skip
+def _no_forces(p, band, el, s_R, f, N, memory, at, dt, lead):
     for i in range(p.N_E):
-        at.shape[i, X] = shape[int(s_R[i]), X]
+        at.shape[i, X] = band.shape[int(s_R[i]), X]
     return 0.0, 0.0, 0.0, 0.0
 
 
 @saddle_friction.of(Rigid)
 @compiled
-def _no_friction(
-    p: Saddle, R: Ring, u: Any, shape: Any, rate: Any, load: Any, f: Any, N: Any, memory: Any, at: Touch, G: float
-) -> None:
+def _no_friction(p, band, u, f, N, memory, at, G):
     return
 
 
 @saddle_energy.of(Rigid)
 @compiled
-def _no_energy(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any) -> float:
+def _no_energy(p, band, el, s_R):
     return 0.0
 
 

@@ -44,7 +44,9 @@ from rtcvt.offline.pushbelt.compiled import compiled, spliced
 from rtcvt.offline.pushbelt.contact import flank, ledger, maxwell, sheave
 from rtcvt.offline.pushbelt.contact.element_element import Joint, joint, joint_energy, joint_forces
 from rtcvt.offline.pushbelt.contact.element_ring import (
+    Band,
     Bilateral,
+    Elements,
     Touch,
     Unilateral,
     saddle,
@@ -56,7 +58,7 @@ from rtcvt.offline.pushbelt.contact.flank import Flanks, ahead, contact_points, 
 from rtcvt.offline.pushbelt.contact.friction import Coulomb
 from rtcvt.offline.pushbelt.contact.layers import Plane, Sliding, layer_friction, layer_work
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, Maxwell, newton
-from rtcvt.offline.pushbelt.contact.rigid import WRONG, Rigid, rigid_contacts, rigid_work
+from rtcvt.offline.pushbelt.contact.rigid import WRONG, Flank, Rigid, rigid_contacts, rigid_work
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar.state import (
     ElementScratch,
@@ -301,10 +303,10 @@ def _touch_ring(
     _zero(e.f_R)
     _zero(x.held)
     c.touch.turn[0] = x.turn[0]
+    band, el = Band(m.ring, r.shape, r.rate, r.load), Elements(x.q, x.u, e.cs, e.sn)
     lost_t, lost_n, own_I, own_O = saddle_forces(
-        m.saddle, m.ring, x.q, x.u, e.cs, e.sn, x.s_R, r.shape, r.rate, r.load, e.f_R, c.N, x.memory, c.touch,
-        dt, 0.5 * (dt - h),
-    )  # fmt: skip
+        m.saddle, band, el, x.s_R, e.f_R, c.N, x.memory, c.touch, dt, 0.5 * (dt - h)
+    )
     book.element_ring_friction += lost_t
     book.element_ring_damping += lost_n
     return own_I, own_O
@@ -345,12 +347,11 @@ def _rub_ring(
     layers' friction; new velocities of the ring."""
     ahead(m.belt, dt, x.u, e.f, e.f_R, x.rub, fl, e.u)
     resist = dt * (n_R * m.saddle.W_E + m.saddle.W_R)
-    saddle_friction(m.saddle, m.ring, e.u, r.shape, r.rate, r.load, e.f_R, c.N, x.memory, c.touch, resist)
-    rigid_contacts(
-        m.saddle, m.ring, m.belt, m.friction, dt, x.q, x.u, e.cs, e.sn, x.s_R, r.shape, r.rate, r.load, e.f, e.f_R, fl,
-        c.N, x.memory, c.press,
-    )  # fmt: skip
-    layer_friction(m.layers, m.saddle, m.ring, r.shape, r.rate, r.load, c.N, x.memory, c.touch, x.turn, dt)
+    band, el = Band(m.ring, r.shape, r.rate, r.load), Elements(x.q, x.u, e.cs, e.sn)
+    saddle_friction(m.saddle, band, e.u, e.f_R, c.N, x.memory, c.touch, resist)
+    flank = Flank(m.belt, m.friction, fl)
+    rigid_contacts(m.saddle, band, el, flank, dt, x.s_R, e.f, e.f_R, c.N, x.memory, c.press)
+    layer_friction(m.layers, m.saddle, band, c.N, x.memory, c.touch, x.turn, dt)
     to_chords(m.ring, r.shape, r.load, x.held)
     nodal(m.ring, r.shape, r.load, r.F)
     advance(m.ring, r.F, x.u_R, dt / n_R)
@@ -390,10 +391,9 @@ def _settle_ring(
     _middle(x.u_R, r.u)
     rate_of(m.ring, r.u, r.shape, r.rate)
     R_I, R_O = ring_model.power(m.ring, r.shape, r.rate, x.held, m.saddle.x_mid)
-    own_I, own_O = layer_work(
-        m.layers, m.saddle, m.ring, r.shape, r.rate, c.N, x.memory, c.touch, x.turn, dt, own, book
-    )
-    rubbed, struck, P_I, P_O = rigid_work(m.saddle, r.shape, r.rate, e.u, x.memory, c.press)
+    band = Band(m.ring, r.shape, r.rate, r.load)
+    own_I, own_O = layer_work(m.layers, m.saddle, band, c.N, x.memory, c.touch, x.turn, dt, own, book)
+    rubbed, struck, P_I, P_O = rigid_work(m.saddle, band, e.u, x.memory, c.press)
     book.element_ring_friction += dt * rubbed
     book.element_ring_damping += dt * struck
     rest[0] -= given[0] + dt * E_I + h * R_I + (own_I + dt * P_I)
@@ -490,7 +490,9 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     stock.load = sheave.load_energy(m.load, x.load)
     stock.ring_axial, stock.ring_bending = elastic_energy(m.ring, x.q_R, r.cs, r.sn, r.shape)
     stock.joints = joint_energy(m.joint, x.q, e.cs, e.sn)
-    stock.saddles = saddle_energy(m.saddle, m.ring, x.q, e.cs, e.sn, x.s_R, r.shape)
+    stock.saddles = saddle_energy(
+        m.saddle, Band(m.ring, r.shape, r.rate, r.load), Elements(x.q, x.u, e.cs, e.sn), x.s_R
+    )
     stock.flanks = flank.energy(m.belt, fl)
     stock.deflection = maxwell.energy(m.deflection, w.flanks.deflection)
     _count(w.joints.N, w.saddles.N, fl, out.active[n])

@@ -95,16 +95,16 @@ class Scene:
         for _ in range(steps):
             f[:], load[:] = 0, 0
             s_R = self.s_R.copy()
-            work = er.saddle_forces(
-                law(*p), R, self.q, u, self.cs, self.sn, s_R, self.shape, rate, load, f, normal, memory, at, dt, lead
-            )
-            er.saddle_friction(law(*p), R, u, self.shape, rate, load, f, normal, memory, at, G)
+            band, el = er.Band(R, self.shape, rate, load), er.Elements(self.q, u, self.cs, self.sn)
+            work = er.saddle_forces(law(*p), band, el, s_R, f, normal, memory, at, dt, lead)
+            er.saddle_friction(law(*p), band, u, f, normal, memory, at, G)
         rg.forces(R, self.shape, rate, load, F, S)
         return f, F - own, normal, work
 
     def energy(self, law, p: er.Saddle, R: rg.Ring) -> float:
         self.settle(p, R)
-        return er.saddle_energy(law(*p), R, self.q, self.cs, self.sn, self.s_R, self.shape)
+        band, el = er.Band(R, self.shape, self.rate, None), er.Elements(self.q, self.u, self.cs, self.sn)
+        return er.saddle_energy(law(*p), band, el, self.s_R)
 
 
 def mixed_gaps() -> np.ndarray:
@@ -194,11 +194,9 @@ def test_works_are_those_of_the_forces_on_a_ring_that_turns(law, d: float, mu: f
         rg.forces(R, scene.shape, scene.rate, load, F, S)
         own = F.copy()
         f[:] = 0
-        works = er.saddle_forces(
-            law(*p), R, scene.q, scene.u, scene.cs, scene.sn, scene.s_R, scene.shape, scene.rate, load, f, normal,
-            memory, at, DT, 0.0,
-        )  # fmt: skip
-        er.saddle_friction(law(*p), R, scene.u, scene.shape, scene.rate, load, f, normal, memory, at, 1e-12)
+        band, el = er.Band(R, scene.shape, scene.rate, load), er.Elements(scene.q, scene.u, scene.cs, scene.sn)
+        works = er.saddle_forces(law(*p), band, el, scene.s_R, f, normal, memory, at, DT, 0.0)
+        er.saddle_friction(law(*p), band, scene.u, f, normal, memory, at, 1e-12)
         rg.forces(R, scene.shape, scene.rate, load, F, S)
         power.append(np.sum(f * scene.u) + np.sum((F - own) * scene.u_R))
         scene.q += DT * scene.u
@@ -248,7 +246,7 @@ def test_friction_takes_slip_out_and_never_turns_it_round(p: er.Saddle, R: rg.Ri
     scene = Scene(p, R, np.where(np.arange(N) == 8, -4e-4, 2.5e-4), 6)
     x = scene.q[8, 0] + scene.cs[8] * p.x - scene.sn[8] * p.y_S
     y = scene.q[8, 1] + scene.sn[8] * p.x + scene.cs[8] * p.y_S
-    _, _, _, k, xi, w, rx, ry, tx, ty = er.project(R, scene.shape, scene.s_R[8], x, y)
+    k, xi, w, rx, ry, tx, ty = er.project(R, scene.shape, scene.s_R[8], x, y).at
     ax, ay = rx + R.h2 * ty - scene.q[8, 0], ry - R.h2 * tx - scene.q[8, 1]
 
     def slip(u: np.ndarray, u_R: np.ndarray) -> float:

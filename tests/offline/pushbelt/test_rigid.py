@@ -73,13 +73,12 @@ class Lone:
         rg.rate_of(self.R, self.u_R, self.shape, self.rate)
         force, f_R = np.zeros((1, 3)), np.zeros((1, 3))
         force[0, :2] = along * self.t + outwards * self.n
-        rd.rigid_contacts(
-            self.p, self.R, self.b, self.friction, dt, self.q, self.u, self.cs, self.sn, self.s_R, self.shape,
-            self.rate, self.load, force, f_R, self.fl, self.N, self.memory, self.P,
-        )  # fmt: skip
+        band, el = er.Band(self.R, self.shape, self.rate, self.load), er.Elements(self.q, self.u, self.cs, self.sn)
+        flank = rd.Flank(self.b, self.friction, self.fl)
+        rd.rigid_contacts(self.p, band, el, flank, dt, self.s_R, force, f_R, self.N, self.memory, self.P)
         self.load[:] = 0.0
         self.u += dt / self.b.m_E * (force + f_R) * [1, 1, 0]
-        return dt * np.array(rd.rigid_work(self.p, self.shape, self.rate, 0.5 * (self.u + before), self.memory, self.P))
+        return dt * np.array(rd.rigid_work(self.p, band, 0.5 * (self.u + before), self.memory, self.P))
 
     @property
     def way(self) -> np.ndarray:

@@ -177,30 +177,10 @@ def test_in_the_plane_it_is_the_planar_law_without_friction_for_half_of_the_elem
     s_R = START.s_R.copy()
     at = planar.touch(N_E)
     for _ in range(4):
-        f, N, load, memory = (
-            np.zeros((N_E, 3)),
-            np.zeros((N_E, 3)),
-            np.zeros((N_B, 9)),
-            np.zeros((N_E, planar.N_MEMORY)),
-        )
-        planar.saddle_forces(
-            kind(*flat),
-            RING,
-            x.q[:, :3].copy(),
-            x.u[:, :3].copy(),
-            cs,
-            sn,
-            s_R,
-            shape,
-            rate,
-            load,
-            f,
-            N,
-            memory,
-            at,
-            1e-6,
-            0.0,
-        )
+        f, N, load = np.zeros((N_E, 3)), np.zeros((N_E, 3)), np.zeros((N_B, 9))
+        band, el = planar.Band(RING, shape, rate, load), planar.Elements(x.q[:, :3].copy(), x.u[:, :3].copy(), cs, sn)
+        memory = np.zeros((N_E, planar.N_MEMORY))
+        planar.saddle_forces(kind(*flat), band, el, s_R, f, N, memory, at, 1e-6, 0.0)
     F_R, none = np.zeros((N_B, 5)), RING._replace(EA=0.0, EI=0.0, d_axial=0.0, d_bend=0.0)
     ring_model.forces(none, shape, rate, load, F_R, np.zeros(N_B))
     assert np.count_nonzero(N[:, 0]) > 100

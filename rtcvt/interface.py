@@ -490,10 +490,10 @@ class Unit:
             rows = error_rows(self.record, built.fidelity, parameters or {}, path_of, progress or _silent)
         page = self.record.kind_record.page(built, self.record, rows)
         if backend == "python":
-            return _export_python(self.record, built.fidelity, file, substeps, parameters, page)
-        targets = platforms or [_own_platform()]
+            return _export_python(self.record, built.fidelity, file, substeps, parameters, page, rows)
+        targets, measured = platforms or [_own_platform()], errors is not False
         return _export_native(
-            self.record, built.fidelity, file, targets, substeps, parameters, page, fmi, clock, errors is not False
+            self.record, built.fidelity, file, targets, substeps, parameters, page, fmi, clock, measured, rows
         )  # fmt: skip
 
 

@@ -49,7 +49,9 @@ from rtcvt.fmu.native.reference import write_reference
 from rtcvt.fmu.native.sheet import write_sheet
 from rtcvt.fmu.native.tangent import add_tangents
 from rtcvt.fmu.slave import UNIT_FILE
+from rtcvt.fmu.traceability import Evidence, evidence, write_metadata
 from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
+from rtcvt.html import ErrorRow
 from rtcvt.kernel import FAILED
 from rtcvt.kind import Unit
 from rtcvt.model import Fidelity, Model, Variable
@@ -119,6 +121,7 @@ def export_native(
     fmi: Version = 2,
     clock: float | None = None,
     measured: bool = False,
+    errors: Sequence[ErrorRow] | None = None,
 ) -> Path:
     """Write a unit as an FMU in machine code, with its sources.
 
@@ -145,6 +148,8 @@ def export_native(
         Interval of a clock [s], at whose ticks the unit takes what its controller is to follow; in FMI 3.0.
     measured : bool
         Whether its data sheet says what a run of its first scenario takes on this machine.
+    errors : sequence of ErrorRow, optional
+        What a check found, for its metadata.
 
     Returns
     -------
@@ -166,8 +171,9 @@ def export_native(
     values = {v.name: float(model.p[v.index]) for v in model.select("parameter")}
     diagram = draw(unit, values) if draw is not None else None
     scenario = unit.scenario[0] if unit.scenario else None
+    found = evidence(unit, errors)
     with replaced_on_success(path) as temporary:
-        write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram, fmi, measured)
+        write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram, fmi, measured, found)
     return path
 
 
@@ -198,6 +204,7 @@ def write_unit(
     diagram: str | None = None,
     fmi: Version = 2,
     measured: bool = False,
+    found: Evidence | None = None,
 ) -> None:
     """Write a model as an FMU, see `export_native`.
 
@@ -219,6 +226,8 @@ def write_unit(
         Version of FMI.
     measured : bool
         Whether the scenario is run for the data sheet, see `rtcvt.fmu.native.sheet`.
+    found : mapping, optional
+        What is known of its accuracy, see `rtcvt.fmu.traceability`.
 
     Raises
     ------
@@ -259,6 +268,7 @@ def write_unit(
         lengths = array_lengths(rows) if fmi == 3 else [1] * len(rows)
         run = scenario if measured and own_platform() in targets else None
         write_sheet(root, model, about, rows, lengths, run)
+        write_metadata(root, model, found)
         if not open_source:
             shutil.rmtree(root / SOURCES)
         pack(root, path)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.fmu.a2l import MAX_CTO, MAX_DTO, MAX_ENTRY, a2l
+from rtcvt.fmu.a2l import HOST, MAX_CTO, MAX_DTO, MAX_ENTRY, a2l, cycle, interface
 from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import HEAD
 from rtcvt.hil.rig import Attachment, Running
@@ -34,12 +34,10 @@ from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Scenario
 
 Array = NDArray[np.float64]
-HOST = "127.0.0.1"
 BASE = 0x10000
 MOST_LISTS, MOST_ODTS = 64, 252  # packet identifiers above these are answers
 MOST_WAITING = 256  # blocks of records that are not sent yet
 TAKES_EFFECT = 0.2  # [s] in which a parameter that is written is in force
-UNITS = {3: 1e-6, 4: 1e-5, 5: 1e-4, 6: 1e-3, 7: 1e-2, 8: 0.1, 9: 1.0}  # [s] of an event's cycle
 RESPONSE, ERROR = 0xFF, 0xFE
 UNKNOWN, SYNTAX, RANGE, PROTECTED, SEQUENCE, MEMORY, SYNCH = 0x20, 0x21, 0x22, 0x23, 0x29, 0x30, 0x00
 CAL, DAQ = 0x01, 0x04  # resources
@@ -87,27 +85,6 @@ def xcp_attachment(port: int, save: Path | None = None) -> Callable[[Fmu, Scenar
         return Attachment("xcp", {}, False, prepare, lambda: dict(counts), (), frozenset(v.name for v in tunable))
 
     return make
-
-
-def interface(port: int, step: float) -> str:
-    """``IF_DATA`` of a slave on this machine whose event is a step [s]."""
-    unit, cycle = _cycle(step)
-    return f"""    /begin IF_DATA XCP
-      /begin PROTOCOL_LAYER 0x0101 1000 200 0 0 0 0 0 {MAX_CTO} {MAX_DTO} BYTE_ORDER_MSB_LAST ADDRESS_GRANULARITY_BYTE
-      /end PROTOCOL_LAYER
-      /begin DAQ DYNAMIC 0 1 0 OPTIMISATION_TYPE_DEFAULT ADDRESS_EXTENSION_FREE IDENTIFICATION_FIELD_TYPE_ABSOLUTE
-        GRANULARITY_ODT_ENTRY_SIZE_DAQ_BYTE {MAX_ENTRY} NO_OVERLOAD_INDICATION PRESCALER_SUPPORTED
-        /begin TIMESTAMP_SUPPORTED 1 SIZE_DWORD UNIT_1US TIMESTAMP_FIXED /end TIMESTAMP_SUPPORTED
-        /begin EVENT "step" "step" 0 DAQ 0xFF {cycle} {unit} 0 /end EVENT
-      /end DAQ
-      /begin XCP_ON_TCP_IP 0x0100 {port} ADDRESS "{HOST}" /end XCP_ON_TCP_IP
-    /end IF_DATA"""
-
-
-def _cycle(step: float) -> tuple[int, int]:
-    """Unit and number of an event's cycle; the number is one byte, so that a long step is rounded."""
-    unit = next((u for u, size in UNITS.items() if step / size < 255.5), max(UNITS))
-    return unit, min(max(round(step / UNITS[unit]), 1), 255)
 
 
 class _Slave:
@@ -258,8 +235,8 @@ class _Slave:
             case 0xD7:  # GET_DAQ_EVENT_INFO
                 if data[1:3] != b"\0\0":
                     raise _RefusedError(RANGE)
-                self._text, (unit, cycle) = b"step", _cycle(self._running.step)
-                return struct.pack("<BBBBBB", 0x04, 0xFF, len(self._text), cycle, unit, 0)
+                self._text, (unit, count) = b"step", cycle(self._running.step)
+                return struct.pack("<BBBBBB", 0x04, 0xFF, len(self._text), count, unit, 0)
             case 0xDC:  # GET_DAQ_CLOCK
                 return struct.pack("<BBBI", 0, 0, 0, self._stamp(float(self._running.loop.latest()[0])))
             case 0xD6 | 0xE3:  # FREE_DAQ, CLEAR_DAQ_LIST of the one that is asked for

@@ -14,7 +14,7 @@ import importlib
 import json
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import distribution
 from pathlib import Path
@@ -26,6 +26,8 @@ from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.slave import SETTINGS, UNIT_FILE
+from rtcvt.fmu.traceability import evidence, write_metadata
+from rtcvt.html import ErrorRow
 from rtcvt.kind import Unit
 from rtcvt.model import Fidelity
 from rtcvt.recording import replaced_on_success, require_writable
@@ -71,6 +73,7 @@ def export_python(
     substeps: int | None = None,
     parameters: Mapping[str, float | str] | None = None,
     documentation: str | None = None,
+    errors: Sequence[ErrorRow] | None = None,
 ) -> Path:
     """Write a unit as an FMU that runs in Python.
 
@@ -88,6 +91,8 @@ def export_python(
         Start values by name, in SI units or with a unit, instead of the unit's own.
     documentation : str, optional
         ``documentation/index.html``.
+    errors : sequence of ErrorRow, optional
+        What a check found, for its metadata.
 
     Returns
     -------
@@ -122,6 +127,7 @@ def export_python(
         FmuBuilder.build_FMU(script, work / "built.fmu", files, work / "documentation")
         with zipfile.ZipFile(work / "built.fmu") as archive:
             archive.extractall(work / "unit")
+        write_metadata(work / "unit", model, evidence(unit, errors))
         pack(work / "unit", temporary)
     return path
 

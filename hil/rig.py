@@ -92,6 +92,7 @@ class Running:
     y_fallback: Array  # NaN: hold
     stop: Callable[[str], None]  # with the reason
     troubles: list[Callable[[], Mapping[str, int]]]  # counts that the live page shows, put there by attachments
+    listeners: list[Callable[[Array], None]] = field(default_factory=list)  # get all records, put there by attachments
     switched: list[dict[str, Any]] = field(default_factory=list)  # faults by hand: name, from_s, to_s or None
 
     def tune(self, place: int, value: float) -> bool:
@@ -429,6 +430,8 @@ def _drive(job: _Job, statistics: "_Statistics", recording: "_Kept", running: Ru
         rows = loop.take()
         if len(rows):
             statistics.add(rows)
+            for listen in running.listeners:
+                listen(rows)
             kept.append(rows[:, 1:])
         if time.monotonic() - written >= WRITE:
             written = time.monotonic()

@@ -441,6 +441,7 @@ class Unit:
         errors: bool | str | Path = True,
         fmi: Literal[2, 3] = 2,
         clock: float | None = None,
+        xcp: bool = False,
         progress: Progress | None = None,
     ) -> Path:
         """Write the unit as an FMU.
@@ -466,6 +467,8 @@ class Unit:
             Version of FMI: 2.0, or 3.0 with the native backend.
         clock : float, optional
             Interval of a clock [s], at whose ticks the unit takes what its controller is to follow; in FMI 3.0.
+        xcp : bool
+            Whether tools may measure and calibrate in the memory of a native unit (FMI-LS-XCP).
         progress : callable, optional
             Called with a text, steps done and steps in all.
 
@@ -484,16 +487,18 @@ class Unit:
             raise InputError("fmi", "", fmi, "2 with the python backend")
         if clock is not None and fmi != 3:
             raise InputError("clock", "", clock, "only with fmi = 3")
+        if xcp and backend != "native":
+            raise InputError("xcp", "", True, "only with the native backend")
         rows = None
         if errors is not False:
             path_of = None if errors is True else Path(errors)
             rows = error_rows(self.record, built.fidelity, parameters or {}, path_of, progress or _silent)
         page = self.record.kind_record.page(built, self.record, rows)
         if backend == "python":
-            return _export_python(self.record, built.fidelity, file, substeps, parameters, page)
-        targets = platforms or [_own_platform()]
+            return _export_python(self.record, built.fidelity, file, substeps, parameters, page, rows)
+        targets, measured = platforms or [_own_platform()], errors is not False
         return _export_native(
-            self.record, built.fidelity, file, targets, substeps, parameters, page, fmi, clock, errors is not False
+            self.record, built.fidelity, file, targets, substeps, parameters, page, fmi, clock, measured, rows, xcp
         )  # fmt: skip
 
 

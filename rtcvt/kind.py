@@ -366,6 +366,8 @@ class Kind:
         export; None if there is nothing to check against. Without it the errors come from a file alone.
     errors : callable, optional
         ``errors(unit, fidelity, settings, figures) -> list[ErrorRow]``: what figures of a check say of one model.
+    evidence : callable, optional
+        ``evidence(unit) -> dict``: what else is known of its accuracy, for the FMU, see `rtcvt.fmu.traceability`.
     """
 
     names: tuple[str, ...]
@@ -392,6 +394,7 @@ class Kind:
     view: Callable[..., Any] | None = None
     figures: Callable[..., dict[str, Any] | None] | None = None
     errors: Callable[..., Any] | None = None
+    evidence: Callable[[Any], dict[str, dict[str, Any]]] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "read", partial(_read, self.read))

@@ -148,6 +148,16 @@ static void release(Host host, void *block);
    possible, and when, in `end` [s]. */
 static bool update(Instance *I, bool can_return, double *end);
 
+#ifdef MEMORY_ACCESS
+/* What tools measure and calibrate in memory (FMI-LS-XCP): parameters, inputs and outputs of the one instance that there
+   may be then. A parameter that is written counts from the next step on, if it may have that value. */
+__attribute__((visibility("default"))) double memory_access[N_P + N_U + N_Y + 1];
+static double memory_shown[N_P + 1];
+static void exchange_memory(Instance *I, bool take);
+#else
+#define exchange_memory(I, take) ((void)0)
+#endif
+
 /* --- messages and checks ------------------------------------------------------------------------------------------ */
 
 /* Say why a call is refused; returns the status for the caller. */
@@ -381,6 +391,7 @@ static Status exit_initialization(Instance *I)
         return ERROR;
     }
     I->mode = I->type == CO_SIMULATION && !I->has_events ? STEP_COMPLETE : EVENT;
+    exchange_memory(I, false);
     return OK;
 }
 
@@ -532,6 +543,27 @@ static Status tune(Instance *I)
     rt_initialise(I->p, DATA, I->u, I->x_scratch, I->work);
     return refuse(I, ERROR, "with these parameters there is no finite start state; they stay as they were");
 }
+
+#ifdef MEMORY_ACCESS
+static void exchange_memory(Instance *I, bool take)
+{
+    memcpy(I->p_scratch, I->p, sizeof I->p);
+    for (size_t k = 0; k < N_PARAMETERS && take; k++) {
+        const Variable *v = VARIABLES + k;
+        double written = memory_access[v->index];
+        if (written != memory_shown[v->index] && settable(I, v, written)) {
+            I->p[v->index] = written;
+        }
+    }
+    if (take) {
+        (void)tune(I);
+    }
+    memcpy(memory_shown, I->p, sizeof memory_shown);
+    memcpy(memory_access, I->p, N_P * sizeof(double));
+    memcpy(memory_access + N_P, I->u, N_U * sizeof(double));
+    memcpy(memory_access + N_P + N_U, I->y, N_Y * sizeof(double));
+}
+#endif
 
 /* A function `name` that reads the values of variables of a type; `as` is what becomes of a double `value`. */
 #define DEFINE_GET(name, type, value_t, as) \
@@ -1046,6 +1078,7 @@ static Status step(Instance *I, double t, double h)
     if (I->has_stop && t + h > I->stop + slack) {
         return refuse(I, ERROR, "a step to %.17g s: the experiment ends at %.17g s", t + h, I->stop);
     }
+    exchange_memory(I, true);
     memcpy(I->y_kept, I->y, sizeof I->y);
     if (I->has_updates || (I->has_events && I->may_return)) {
         if (!step_in_parts(I, t, h)) {
@@ -1066,6 +1099,7 @@ static Status step(Instance *I, double t, double h)
         I->cut_done = 0;
     }
     I->y_pending = false;
+    exchange_memory(I, false);
     return OK;
 }
 

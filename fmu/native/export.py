@@ -41,6 +41,7 @@ from rtcvt import __version__, processes
 from rtcvt.environment import home
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
+from rtcvt.fmu.a2l import write_access
 from rtcvt.fmu.description import model_description
 from rtcvt.fmu.export import pack, require_fmu_name
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
@@ -49,7 +50,9 @@ from rtcvt.fmu.native.reference import write_reference
 from rtcvt.fmu.native.sheet import write_sheet
 from rtcvt.fmu.native.tangent import add_tangents
 from rtcvt.fmu.slave import UNIT_FILE
+from rtcvt.fmu.traceability import Evidence, evidence, write_metadata
 from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
+from rtcvt.html import ErrorRow
 from rtcvt.kernel import FAILED
 from rtcvt.kind import Unit
 from rtcvt.model import Fidelity, Model, Variable
@@ -65,6 +68,7 @@ PLATFORMS = {  # folder of the binary in FMI 2.0: zig's name of the target, suff
     "linux32": ("x86-linux-gnu.2.17", ".so"),
     "win32": ("x86-windows-gnu", ".dll"),
 }
+ELF = ("linux64", "aarch64-linux")  # of 64 bits
 SOURCES = "sources"  # asked for like a platform
 LARGE = 100_000  # numbers in the constants from which a unit leaves them out
 FMI3_FOLDERS = {  # others as above
@@ -119,6 +123,8 @@ def export_native(
     fmi: Version = 2,
     clock: float | None = None,
     measured: bool = False,
+    errors: Sequence[ErrorRow] | None = None,
+    access: bool = False,
 ) -> Path:
     """Write a unit as an FMU in machine code, with its sources.
 
@@ -145,6 +151,10 @@ def export_native(
         Interval of a clock [s], at whose ticks the unit takes what its controller is to follow; in FMI 3.0.
     measured : bool
         Whether its data sheet says what a run of its first scenario takes on this machine.
+    errors : sequence of ErrorRow, optional
+        What a check found, for its metadata.
+    access : bool
+        Whether tools may measure and calibrate in its memory, see `rtcvt.fmu.a2l`; then it has one instance at a time.
 
     Returns
     -------
@@ -166,8 +176,9 @@ def export_native(
     values = {v.name: float(model.p[v.index]) for v in model.select("parameter")}
     diagram = draw(unit, values) if draw is not None else None
     scenario = unit.scenario[0] if unit.scenario else None
+    found = evidence(unit, errors)
     with replaced_on_success(path) as temporary:
-        write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram, fmi, measured)
+        write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram, fmi, measured, found, access)
     return path
 
 
@@ -198,6 +209,8 @@ def write_unit(
     diagram: str | None = None,
     fmi: Version = 2,
     measured: bool = False,
+    found: Evidence | None = None,
+    access: bool = False,
 ) -> None:
     """Write a model as an FMU, see `export_native`.
 
@@ -219,6 +232,10 @@ def write_unit(
         Version of FMI.
     measured : bool
         Whether the scenario is run for the data sheet, see `rtcvt.fmu.native.sheet`.
+    found : mapping, optional
+        What is known of its accuracy, see `rtcvt.fmu.traceability`.
+    access : bool
+        As of `export_native`.
 
     Raises
     ------
@@ -229,10 +246,12 @@ def write_unit(
     for name in targets:
         _compiler(name)  # this and the next before any work
     _header_folder()
+    if access and (wrong := [name for name in platforms if name not in ELF]):
+        raise InputError("native export", "platform", wrong[0], f"with access to its memory {' or '.join(ELF)}")
     identifier = f"{model.name}_{model.fidelity}"
     with temporary_folder() as root:
-        guid = write_sources(model, identifier, root / SOURCES, model.source, fmi)
-        open_source = len(model.data) < LARGE or not targets or SOURCES in platforms
+        guid = write_sources(model, identifier, root / SOURCES, model.source, fmi, access)
+        open_source = (len(model.data) < LARGE or not targets or SOURCES in platforms) and not access
         if scenario is not None:
             stop_time = scenario.duration
         rows = unit_variables(model, fmi)
@@ -259,6 +278,9 @@ def write_unit(
         lengths = array_lengths(rows) if fmi == 3 else [1] * len(rows)
         run = scenario if measured and own_platform() in targets else None
         write_sheet(root, model, about, rows, lengths, run)
+        write_metadata(root, model, found)
+        if access:
+            write_access(root, model, identifier, sorted((root / "binaries").glob("*/*.so")))
         if not open_source:
             shutil.rmtree(root / SOURCES)
         pack(root, path)
@@ -317,13 +339,15 @@ def _picture(svg: str) -> bytes:
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-def write_sources(model: Model, identifier: str, folder: Path, seed: str = "", fmi: Version = 2) -> str:
+def write_sources(
+    model: Model, identifier: str, folder: Path, seed: str = "", fmi: Version = 2, access: bool = False
+) -> str:
     """Write the unit's C sources, the FMI headers among them; returns the guid, a hash of these and of `seed`."""
     folder.mkdir(parents=True, exist_ok=True)
     names = ("all.c", "core.c", f"fmi{fmi}.c", "model.h")
     own = {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in names}
     kernels = _kernels(model.initialise, model.derivative, model.output, model.step)
-    body = _model_body(model, fmi)
+    body = ("#define MEMORY_ACCESS\n\n" if access else "") + _model_body(model, fmi)
     settings = json.dumps([__version__, identifier, own, kernels, body, seed], sort_keys=True)
     guid = hashlib.sha256(settings.encode()).hexdigest()[:32]
     model_c = _MODEL_HEAD.format(identifier=identifier, version=__version__, guid=guid, fmi=fmi) + body

@@ -9,7 +9,9 @@ the kernels' buffers, so there is no structural parameter for it.
 
 ``terminalsAndIcons.xml`` has a terminal for each flange, with the torque ``tau``, counted into the unit, as inflow, or
 ``load``, which the neighbour takes, as the outflow ``tau``, and the speed ``w``; one of them is an input, the other an
-output. Other inputs that share a prefix, as force and pressure of a clamping cylinder, are a bus of that name.
+output. Its kind is Modelica's ``Flange_a``, of ``load`` ``Flange_b``, in reverse domain notation; Modelica's have an
+angle in the place of the speed. Other inputs that share a prefix, as force and pressure of a clamping cylinder, are a
+bus of that name.
 """
 
 import re
@@ -24,6 +26,7 @@ from rtcvt.model import Model, Variable
 Rows = Sequence[tuple[str, Variable]]
 
 FLANGES = (["tau", "w"], ["load", "w"])  # what the two variables of a flange are called
+MECHANICS = "org.modelica.Mechanics.Rotational.Interfaces"
 FLOWS = {"tau": "inflow", "load": "outflow"}  # `load` is the torque that the neighbour takes
 
 TERMINAL_ICONS = {  # SVG by base name
@@ -233,6 +236,7 @@ def terminals(model: Model) -> Element:
         if flange:
             counted = "out of" if "load" in members else "into"
             terminal.set("description", f"flange {name}: the torque is counted {counted} the unit")
+            terminal.set("terminalKind", f"{MECHANICS}.Flange_{'b' if 'load' in members else 'a'}")
         for member in members:
             SubElement(terminal, "TerminalMemberVariable", variableName=f"{name}.{member}",
                        memberName="tau" if flange and member == "load" else member,

@@ -11,6 +11,8 @@ Association, 2026) has it::
     outputs.csv            time [s] and outputs
     parameters.ssv         parameters that the scenario changes, if there are any (SSP 1.0)
 
+The manifest also names the unit's metadata (`rtcvt.fmu.traceability`).
+
 The same experiment, with the unit's own parameters, can also be written beside the unit as the FMI Cross-Check has it::
 
     UNIT_ref.opt    StartTime, StopTime, StepSize [s] and RelTol [-]
@@ -29,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__
+from rtcvt.fmu.traceability import FILE as METADATA
 from rtcvt.model import Model, Variable
 from rtcvt.quantity import base_unit
 from rtcvt.recording import replaced_on_success, write_text
@@ -77,6 +80,7 @@ def write_reference(model: Model, scenario: Scenario, folder: Path) -> None:
     _write(folder / "experiment.exp", _experiment(model, scenario, float(time[-1]), present))
     kind = "application/x-ma-hs-experiments"
     files.insert(0, ("experiment.exp", kind, "experiment/smoke-test", f"Scenario: {scenario.name}"))
+    files.append((f"../../{METADATA}", "application/x-srmd-meta-data", "meta-data", "Origin, range and accuracy"))
     _write(folder / "fmi-ls-manifest.xml", _manifest(files))
 
 

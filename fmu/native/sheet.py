@@ -77,6 +77,7 @@ def write_sheet(
         "tasks": 1,
         "period_s": model.step_size,
         "scheduled_execution": SCHEDULED,
+        "profiles": _profiles(model) if about["fmi"] == 3 else [],
         "binaries": {p.parent.name: _sizes(p) for p in sorted((root / "binaries").glob("*/*"))},
         "measured": None,
     }
@@ -85,6 +86,13 @@ def write_sheet(
     folder = root / "documentation"
     (folder / f"{NAME}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     (folder / f"{NAME}.html").write_text(_page(found), encoding="utf-8")
+
+
+def _profiles(model: Model) -> list[str]:
+    """Feature profiles of prostep ivip SmartSE (Modelica Association, FMI guides) whose required features it has."""
+    tunable = any(v.tunable for v in model.select("parameter"))
+    has = {"Basic CS": True, "Dynamics": tunable, "Optimization": tunable and model.internal_step is not None}
+    return [name for name, met in has.items() if met]
 
 
 def _sizes(path: Path) -> dict[str, int | None]:
@@ -271,6 +279,7 @@ def _page(found: Mapping[str, Any]) -> str:
         ("tables", f"{found['table_bytes']:,} bytes, shared by all instances"),
         ("tasks", f"{found['tasks']}, every {1e3 * found['period_s']:g} ms"),
         ("scheduled execution of FMI 3.0", found["scheduled_execution"]),
+        ("feature profiles of FMI 3.0", ", ".join(found["profiles"]) or "none, this is a unit of FMI 2.0"),
     ]
     parts = [
         f"<h1>{html.text(found['unit'])}, {html.text(found['model'])} model: data sheet</h1>\n",

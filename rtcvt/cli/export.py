@@ -75,6 +75,9 @@ def export(
             "default: as in the unit file.",
         ),
     ] = None,
+    xcp: Annotated[
+        bool, typer.Option("--xcp", help="Let tools measure and calibrate in its memory: FMI-LS-XCP, for Linux.")
+    ] = False,
     substeps: Substeps = None,
     settings: Settings = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: UNIT.fmu")] = None,
@@ -132,6 +135,7 @@ def export(
             errors=figures or checked,
             fmi=version,
             clock=None if clock is None else seconds("--clock", clock),
+            xcp=xcp,
             progress=bar,
         )
     if cross_check:

@@ -113,6 +113,12 @@ def run(
     live: Annotated[
         int | None, typer.Option(metavar="PORT", help="Serve a page of the run on this machine; 0 for any free port.")
     ] = None,
+    xcp: Annotated[
+        int | None, typer.Option(metavar="PORT", help="Serve XCP on TCP/IP on this machine, to measure and calibrate.")
+    ] = None,
+    save_a2l: Annotated[
+        Path | None, typer.Option("--save-a2l", metavar="FILE", help="With --xcp: write its description, A2L.")
+    ] = None,
     isolate: Annotated[
         bool, typer.Option("--isolate/--no-isolate", help="The unit in a process of its own, or in the rig's.")
     ] = True,
@@ -171,7 +177,7 @@ def run(
     h = None if step is None else seconds("--step", step)
     length = None if duration is None else seconds("--duration", duration)
     require_ending(output, ENDINGS)
-    require_writable(output, figures, save_dbc)
+    require_writable(output, figures, save_dbc, save_a2l)
     chosen, faults = (None, ()) if scenario is None else _scenario_and_faults(fmu, scenario)
     if inputs is not None:
         from rtcvt.hil.importer import inputs_from
@@ -182,9 +188,11 @@ def run(
         chosen = chosen or Scenario(name=inputs.stem, duration=end or length or 1.0)
         chosen = chosen.model_copy(update={"inputs": chosen.inputs | tables})
     native = not fast and (available() if pacing is None else pacing is Pacing.native)
-    _require_native(native, overrun, cpu, fallbacks, can, live, faults, on_recording_error)
+    _require_native(native, overrun, cpu, fallbacks, can, live, xcp, faults, on_recording_error)
     if can is None and (dbc or save_dbc or nodes or send):
         raise InputError("--dbc", "", str(dbc or save_dbc or nodes or send), "only with --can")
+    if xcp is None and save_a2l:
+        raise InputError("--save-a2l", "", str(save_a2l), "only with --xcp")
     if native:
         from rtcvt.hil.loop import Policy
         from rtcvt.hil.rig import Rig, run_rig
@@ -211,6 +219,10 @@ def run(
             from rtcvt.hil.live import live_page
 
             attach.append(live_page(live, lambda address: say(f"live page: {address}")))
+        if xcp is not None:
+            from rtcvt.hil.xcp import xcp_attachment
+
+            attach.append(xcp_attachment(xcp, save_a2l))
         report = run_rig(fmu, h, length, chosen, rig, output, attach, record or ())
         found, message = report.figures, report.message
     else:
@@ -389,6 +401,7 @@ def _require_native(
     fallbacks: object,
     can: str | None,
     live: int | None,
+    xcp: int | None,
     faults: object,
     on_recording_error: OnRecordingError,
 ) -> None:
@@ -399,6 +412,7 @@ def _require_native(
         ("--fallback", bool(fallbacks), fallbacks),
         ("--can", can is not None, can),
         ("--live", live is not None, live),
+        ("--xcp", xcp is not None, xcp),
         ("--scenario: fault", bool(faults), None),
         ("--on-recording-error", on_recording_error is OnRecordingError.go_on, on_recording_error.value),
     ):

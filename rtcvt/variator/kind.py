@@ -83,4 +83,5 @@ KIND = Kind(
     view=lazily("rtcvt.offline.variator.scene:scene"),
     figures=lazily("rtcvt.offline.variator.check_task:figures"),
     errors=lazily("rtcvt.variator.page:errors"),
+    evidence=lazily("rtcvt.variator.page:evidence"),
 )

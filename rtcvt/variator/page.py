@@ -111,6 +111,20 @@ def _own_errors(laws: ReducedModel) -> list[tuple[str, ...]]:
     return [row for row in rows if any(row[1:])]
 
 
+def evidence(unit: Variator) -> dict[str, dict[str, Any]]:
+    """What is known of a variator's reduced model: the range of its data, its own errors, and a calibration's bands."""
+    path = reduced_path(unit)
+    laws = read_reduced(path)
+    found: dict[str, dict[str, Any]] = {
+        "rtcvt.range": {f"data: {_COORDINATES[c.name]} ({c.name})": [c.low, c.high] for c in laws.coordinates},
+        "rtcvt.reduction": {"reduced model": path.name, **{key: float(e) for key, e in laws.errors.items()}},
+    }
+    beside = path.with_name(f"{path.stem}_calibration.json")
+    if beside.is_file():
+        found["rtcvt.bands"] = dict(read_json(beside, "a file written by rtcvt calibrate").get("points", {}))
+    return found
+
+
 def _uncertainty(path: Path) -> list[tuple[str, ...]]:
     """Bands of a calibration's posterior at its operating points, half of 5 to 95 %; none without the file."""
     if not path.is_file():

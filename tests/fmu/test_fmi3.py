@@ -107,6 +107,7 @@ def test_a_torque_that_the_neighbour_takes_flows_out_of_a_terminal(name):
     members = [(m.get("variableName"), m.get("memberName"), m.get("variableKind")) for m in found[:2]]
     assert members == [(f"{flange}.load", "tau", "outflow"), (f"{flange}.w", "w", "signal")]
     assert found.get("matchingRule") == "plug"
+    assert found.get("terminalKind") == "org.modelica.Mechanics.Rotational.Interfaces.Flange_b"
 
 
 def test_terminals_of_flanges_have_a_torque_and_a_speed(pair):
@@ -123,6 +124,7 @@ def test_terminals_of_flanges_have_a_torque_and_a_speed(pair):
         assert (pair.folders[3] / "terminalsAndIcons" / f"{icon}.png").is_file()
         if terminal.get("matchingRule") == "plug" and members["tau"][1] == "inflow":
             found[terminal.get("name")] = members
+            assert terminal.get("terminalKind").endswith(".Rotational.Interfaces.Flange_a")
     assert set(found) == flanges
     for name, members in found.items():
         assert members == {"tau": (f"{name}.tau", "inflow"), "w": (f"{name}.w", "signal")}

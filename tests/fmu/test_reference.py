@@ -14,6 +14,7 @@ from marks import slow
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native, own_platform
 from rtcvt.fmu.native.reference import FOLDER, MOST_INTERVALS, write_cross_check, write_reference
+from rtcvt.fmu.traceability import FILE as METADATA
 from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
 from rtcvt.scenario import Scenario, sample_inputs
@@ -55,6 +56,9 @@ def test_the_manifest_lists_every_file_with_its_role(unpacked_native):
     assert root.get(f"{LAYERED}fmi-ls-name") == "org.fmi-standard.fmi-ls-ref"
     assert root.get(f"{LAYERED}fmi-ls-version") == "1.0.0-beta.1"
     related = {r.get("source"): r for r in root.iter("Related")}
+    metadata = related.pop(f"../../{METADATA}")
+    assert (metadata.get("role"), metadata.get("type")) == ("meta-data", "application/x-srmd-meta-data")
+    assert (unpacked_native["kers"] / METADATA).is_file()
     assert set(related) == {p.name for p in folder.iterdir()} - {"fmi-ls-manifest.xml"}
     assert related["experiment.exp"].get("role") == "experiment/smoke-test"
     assert related["outputs.csv"].get("role") == "result"

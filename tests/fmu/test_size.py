@@ -16,6 +16,7 @@ from native_host import Hosted
 
 from rtcvt.fmu.native.export import export_native, native_description, own_platform, write_unit
 from rtcvt.fmu.native.sheet import COUNTS, _counter, _sizes
+from rtcvt.fmu.traceability import FILE
 from rtcvt.kind import load_unit
 
 pytestmark = pytest.mark.needs("cc")
@@ -107,6 +108,7 @@ def test_a_unit_has_a_data_sheet(tmp_path, fmi):
     folder = Path(fmpy.extract(str(path), str(tmp_path / "unit")))
     found = json.loads((folder / "documentation" / "data_sheet.json").read_text())
     ElementTree.parse(folder / "documentation" / "data_sheet.html")
+    assert (folder / FILE).is_file()
     (binary,) = (folder / "binaries").glob("*/*.so")
     assert found["binaries"] == {binary.parent.name: _sizes(binary)}
     listed = subprocess.run(["readelf", "-lW", binary], check=True, capture_output=True, text=True).stdout
@@ -116,6 +118,7 @@ def test_a_unit_has_a_data_sheet(tmp_path, fmi):
         "flash_bytes": sum(int(row[4], 16) for row in loads),
         "static_ram_bytes": sum(int(row[5], 16) for row in loads if "W" in row[6]),
     }
+    assert found["profiles"] == ([] if fmi == 2 else ["Basic CS", "Dynamics", "Optimization"])
     measured = found["measured"]
     if fmi == 2:
         (asked,) = Hosted(folder).allocated

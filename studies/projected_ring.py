@@ -34,7 +34,7 @@ from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
 from rtcvt.offline.pushbelt.ring.ring import INV, turned
 from rtcvt.offline.rods import transport
-from rtcvt.offline.rods.planar import PlanarRod, mass, partial_energies, partial_forces
+from rtcvt.offline.rods.planar import PlanarRod, mass, partial_forces
 from rtcvt.offline.rods.reduction import Reduced
 
 Array = NDArray[np.float64]
@@ -495,13 +495,35 @@ def advance(P: Projected, F: Any, u: Any, dt: float) -> None:
     _velocity_in_space(P, u)
 
 
+@compiled
+def _partial_energies(rod: Any, q: Any, edges: Any, w_e: Any, vertices: Any, w_v: Any) -> Any:
+    """Strain and bending energy [J] of a few edges and vertices of a closed rod, times their weights."""
+    strain = 0.0
+    bending = 0.0
+    for k in range(edges.size):
+        i = 3 * edges[k]
+        j = i + 3 if i + 3 < q.size else 0
+        c = np.cos(q[i + 2])
+        s = np.sin(q[i + 2])
+        dx = q[j] - q[i]
+        dy = q[j + 1] - q[i + 1]
+        a = c * dx + s * dy - rod.ds
+        b = c * dy - s * dx
+        strain += 0.5 * w_e[k] * (rod.EA * a * a + rod.GA * b * b) / rod.ds
+    for k in range(vertices.size):
+        i = 3 * vertices[k]
+        turned = q[i + 2] - q[i - 1] if i > 0 else q[2] - q[q.size - 1] + rod.turn
+        bending += 0.5 * w_v[k] * rod.EI * rod.ds * (turned / rod.ds - rod.kappa_0) ** 2
+    return strain, bending
+
+
 @ring_set.elastic_energy.of(Projected)
 @compiled
 def elastic_energy(P: Projected, q: Any, cs: Any, sn: Any, shape: Any) -> Any:
     """Energy of all pieces, or the weighted one of the reduction's elements."""
     if P.summed:
         _sample(P, q)
-        return partial_energies(P.flat, P.sampled, P.R.edges, P.R.w_e, P.R.vertices, P.R.w_v)
+        return _partial_energies(P.flat, P.sampled, P.R.edges, P.R.w_e, P.R.vertices, P.R.w_v)
     return rod.elastic_energy(P.rod, q, cs, sn, shape)
 
 

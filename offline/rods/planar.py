@@ -278,28 +278,6 @@ def partial_forces(rod: Any, q: Any, u: Any, edges: Any, w_e: Any, vertices: Any
 
 
 @compiled
-def partial_energies(rod: Any, q: Any, edges: Any, w_e: Any, vertices: Any, w_v: Any) -> Any:
-    """Strain and bending energy [J] of a few edges and vertices of a closed rod, times their weights."""
-    strain = 0.0
-    bending = 0.0
-    for k in range(edges.size):
-        i = 3 * edges[k]
-        j = i + 3 if i + 3 < q.size else 0
-        c = np.cos(q[i + 2])
-        s = np.sin(q[i + 2])
-        dx = q[j] - q[i]
-        dy = q[j + 1] - q[i + 1]
-        a = c * dx + s * dy - rod.ds
-        b = c * dy - s * dx
-        strain += 0.5 * w_e[k] * (rod.EA * a * a + rod.GA * b * b) / rod.ds
-    for k in range(vertices.size):
-        i = 3 * vertices[k]
-        turned = q[i + 2] - q[i - 1] if i > 0 else q[2] - q[q.size - 1] + rod.turn
-        bending += 0.5 * w_v[k] * rod.EI * rod.ds * (turned / rod.ds - rod.kappa_0) ** 2
-    return strain, bending
-
-
-@compiled
 def energies(rod: Any, q: Any, u: Any) -> Any:
     """Strain, bending, contact with discs, kinetic energy [J]: (6.49), (6.56), (6.67) with (6.72)."""
     strain = 0.0

@@ -9,8 +9,12 @@ Kernels get a record (`books`), files and evaluations the same numbers as column
 and `STORES`.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from rtcvt.offline.pushbelt.compiled import spliced
 
 Array = NDArray[np.float64]
 
@@ -50,6 +54,26 @@ ELASTIC = slice(3, 9)  # of the stores
 WORKS = (*INPUTS.values(), *LOSSES.values())
 _BOOK = np.dtype([(name, np.float64) for name in (*INPUTS, *LOSSES)])
 _STOCK = np.dtype([(name, np.float64) for name in STORES])
+
+
+@spliced
+def book_flanks(book: Any, dt: float, loss: Any) -> None:
+    """Book a step `dt` [s] of the flanks' losses (2, 3) [W] of `flank.velocities`."""
+    book.flank_longitudinal += dt * (loss[0, 0] + loss[1, 0])
+    book.flank_radial += dt * (loss[0, 1] + loss[1, 1])
+    book.flank_damping += dt * (loss[0, 2] + loss[1, 2])
+
+
+@spliced
+def book_sheaves(book: Any, dt: float, power: Any) -> None:
+    """Book a step `dt` [s] of the powers (2, 5) [W] of `sheave.advance`."""
+    book.clamping_I += dt * power[0, 0]
+    book.clamping_O += dt * power[1, 0]
+    book.shaft_I += dt * power[0, 1]
+    book.shaft_O += dt * power[1, 1]
+    book.sheave_axial += dt * (power[0, 2] + power[1, 2])
+    book.sheave_tilt += dt * (power[0, 3] + power[1, 3])
+    book.load += dt * power[1, 4]
 
 
 def books(work: Array) -> NDArray[np.void]:

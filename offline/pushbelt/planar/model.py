@@ -300,8 +300,8 @@ def _touch_ring(
     m: Model, x: State, e: ElementScratch, r: RingScratch, c: SaddleScratch, dt: float, h: float, book: Any
 ) -> Any:
     """Saddles and ears, with the friction of the last step; what these took and stored [J], at both pulleys."""
-    _zero(e.f_R)
-    _zero(x.held)
+    zero(e.f_R)
+    zero(x.held)
     c.touch.turn[0] = x.turn[0]
     band, el = Band(m.ring, r.shape, r.rate, r.load), Elements(x.q, x.u, e.cs, e.sn)
     lost_t, lost_n, own_I, own_O = saddle_forces(
@@ -315,7 +315,7 @@ def _touch_ring(
 @spliced
 def _touch_elements(J: Joint, x: State, e: ElementScratch, c: JointScratch, dt: float, book: Any) -> None:
     """Contacts between elements."""
-    _zero(e.f)
+    zero(e.f)
     book.element_element_damping += joint_forces(J, x.q, x.u, e.cs, e.sn, e.f, c.N, x.damper, c.pair, c.wrench, dt)
 
 
@@ -366,9 +366,7 @@ def _advance_elements(
     _copy2(x.u, e.u)
     velocities(m.belt, m.friction, dt, x.u, e.f, x.s, fl, x.rub, reaction, loss)
     _middle(x.u, e.u)
-    book.flank_longitudinal += dt * (loss[0, 0] + loss[1, 0])
-    book.flank_radial += dt * (loss[0, 1] + loss[1, 1])
-    book.flank_damping += dt * (loss[0, 2] + loss[1, 2])
+    ledger.book_flanks(book, dt, loss)
 
 
 @spliced
@@ -403,15 +401,8 @@ def _settle_ring(
 @spliced
 def _advance_sheaves(m: Model, x: State, c: SheaveScratch, reaction: Any, b: Any, dt: float, book: Any) -> None:
     """New velocities of the sheaves."""
-    power = c.power
-    sheave.advance(m.sheaves, m.load, b, dt, x.s, x.sd, x.load, reaction, c.out, power)
-    book.clamping_I += dt * power[0, 0]
-    book.clamping_O += dt * power[1, 0]
-    book.shaft_I += dt * power[0, 1]
-    book.shaft_O += dt * power[1, 1]
-    book.sheave_axial += dt * (power[0, 2] + power[1, 2])
-    book.sheave_tilt += dt * (power[0, 3] + power[1, 3])
-    book.load += dt * power[1, 4]
+    sheave.advance(m.sheaves, m.load, b, dt, x.s, x.sd, x.load, reaction, c.out, c.power)
+    ledger.book_sheaves(book, dt, c.power)
 
 
 @compiled
@@ -428,7 +419,8 @@ def _copy1(a: Any, b: Any) -> None:
 
 
 @compiled
-def _zero(a: Any) -> None:
+def zero(a: Any) -> None:
+    """a = 0."""
     for j in range(a.shape[1]):
         for i in range(a.shape[0]):
             a[i, j] = 0.0

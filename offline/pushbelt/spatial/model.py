@@ -40,7 +40,7 @@ from rtcvt.offline.pushbelt.contact.element_ring import saddle
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.sheave import Load, load_energy
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.planar.model import directions
+from rtcvt.offline.pushbelt.planar.model import directions, zero
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring import ring as planar_ring
 from rtcvt.offline.pushbelt.ring.ring import (
@@ -348,12 +348,8 @@ def _touch(
         w.at, w.ear, dt, 0.5 * (dt - h),
     )  # fmt: skip
     if n_R > 1:
-        for a in range(x.held.shape[1]):
-            for k in range(m.belt.N_B):
-                x.held[k, a] = 0.0
-        for a in range(NL):
-            for k in range(m.belt.N_B):
-                x.held_L[k, a] = 0.0
+        zero(x.held)
+        zero(x.held_L)
         _hold(m, x, w)
     return works
 
@@ -378,9 +374,7 @@ def _rub_ring(
     m: Model, guide: Guide, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float, n_R: int
 ) -> None:
     """Friction of one ring set at the velocities `u_end` of the elements, and what it changes of those of the ring."""
-    for a in range(NL):
-        for k in range(m.belt.N_B):
-            w.F_L[k, a] = 0.0
+    zero(w.F_L)
     element_ring.ring_friction(
         guide, m.ring, sigma, u_end, R, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear,
         dt * (guide.W + (n_R - 1) * guide.W_E),
@@ -431,9 +425,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any)
         for k in range(2):
             for a in range(4):
                 s[side, k, a] += dt * sd[side, k, a]
-    for a in range(6):
-        for i in range(cs.size):
-            f[i, a] = 0.0
+    zero(f)
     t_left, n_left = _touch(m, guides[0], 1.0, left, on_left, q, u, R, f, dt, n_R)
     t_right, n_right = _touch(m, guides[1], -1.0, right, on_right, q, u, R, f, dt, n_R)
     lost_j = joint_forces(J, q, u, R, f, N_joint, damper, pair, wrench, before, dt)
@@ -447,21 +439,13 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any)
     flank.velocities(belt, body, friction, dt, u, f, R, s, on_left.fl, on_right.fl, rub, old, trial, reaction, loss)
     element.gyrate(body, u, dt)
     sheave.advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, pulley, power)
-    book.clamping_I += dt * power[0, 0]
-    book.clamping_O += dt * power[1, 0]
-    book.shaft_I += dt * power[0, 1]
-    book.shaft_O += dt * power[1, 1]
+    ledger.book_sheaves(book, dt, power)
+    ledger.book_flanks(book, dt, loss)
     book.element_element_damping += lost_j
     book.element_ring_damping += n_left + n_right
     book.element_ring_friction += t_left + t_right
-    book.flank_longitudinal += dt * (loss[0, 0] + loss[1, 0])
-    book.flank_radial += dt * (loss[0, 1] + loss[1, 1])
-    book.flank_damping += dt * (loss[0, 2] + loss[1, 2])
     book.ring_axial += a_left + a_right
     book.ring_bending += b_left + b_right
-    book.sheave_axial += dt * (power[0, 2] + power[1, 2])
-    book.sheave_tilt += dt * (power[0, 3] + power[1, 3])
-    book.load += dt * power[1, 4]
 
 
 @compiled

@@ -18,7 +18,6 @@ import fmpy
 import numpy as np
 import pytest
 from fmpy_host import measure_do_step
-from test_variator import with_fields
 
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import compile_unit, export_native, write_sources
@@ -153,17 +152,19 @@ def test_host_in_c(benchmark, driver, unpacked, fidelity, steps=100_000):  # noq
 
 
 @needs_c
-@pytest.mark.parametrize(("fidelity", "cells"), [("hybrid", 0), ("rigid", 0), ("hybrid", 64)])
-def test_pushbelt_from_the_same_host(benchmark, driver, tmp_path, fidelity, cells, steps=20_000):  # noqa: PT028
-    """Its tables have 4.9 MB, which no instance copies; without fields, or with all on so many cells of a section."""
-    unit = with_fields(cells).model_copy(update={"scenario": ()})
+@pytest.mark.parametrize(
+    ("name", "fidelity"), [("pushbelt_cvt", "hybrid"), ("pushbelt_cvt", "rigid"), ("pushbelt_fields", "hybrid")]
+)
+def test_pushbelt_from_the_same_host(benchmark, driver, tmp_path, name, fidelity, steps=20_000):  # noqa: PT028
+    """Its tables have 4.9 MB, which no instance copies."""
+    unit = load_unit(name).model_copy(update={"scenario": ()})
     folder = Path(fmpy.extract(str(export_native(unit, fidelity, tmp_path / "unit.fmu")), str(tmp_path / "unit")))
     (library,) = (folder / "binaries" / "linux64").iterdir()
     guid = fmpy.read_model_description(str(folder)).guid
     inputs, outputs = references_of(unit, fidelity)
     found = host_in_c(benchmark, driver, library, guid, ([(k, 0.0) for k, _ in inputs], outputs), steps)
     assert found["allocations"] == 0
-    report(f"pushbelt_cvt {fidelity}, {cells} cells, host in C", found)
+    report(f"{name} {fidelity}, host in C", found)
 
 
 @needs_c

@@ -41,7 +41,7 @@ def test_every_name_is_there_and_documented():
 
 def test_units_are_found_by_name():
     assert "toroidal_kers" in rtcvt.units()
-    assert set(rtcvt.units("variator")) == {"pushbelt_cvt", "pushbelt_kers"}
+    assert set(rtcvt.units("variator")) == {"pushbelt_cvt", "pushbelt_fields", "pushbelt_kers"}
     assert {"vehicle_kers", "vehicle_wltc", "car_cvt"} <= set(rtcvt.units("system"))
     unit = rtcvt.load("toroidal_kers")
     assert (unit.kind, unit.models[0]) == ("gear_system", "rigid")

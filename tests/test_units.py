@@ -4,6 +4,7 @@ import numpy as np
 from numba.core.runtime import _nrt_python, rtsys
 
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.unitfile import shipped_units
 
 
@@ -109,3 +110,10 @@ def test_variable_table_is_complete(model):
             assert v.maximum is None or v.start <= v.maximum
     for causality in ("input", "output"):
         assert [v.index for v in model.select(causality)] == list(range(len(model.select(causality))))
+
+
+def test_the_unit_with_fields_is_the_variator_with_fields():
+    plain, fields = (load_unit(name) for name in ("pushbelt_cvt", "pushbelt_fields"))
+    assert fields.values() == plain.values()
+    assert (fields.reduced, fields.ratio, fields.solver) == (plain.reduced, plain.ratio, plain.solver)
+    assert (fields.fields, fields.cells) == (("flank_normal", "push", "tension"), 16)

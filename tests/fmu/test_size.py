@@ -41,8 +41,8 @@ def unpacked(exported):
 
 @pytest.mark.slow
 def test_the_file_holds_the_tables_once(exported, model):
-    assert 8 * len(model.data) > 7e6
-    assert exported.stat().st_size < 3e6
+    assert 8 * len(model.data) > 4e6
+    assert exported.stat().st_size < 2e6
     assert validate_fmu(str(exported)) == []
     with zipfile.ZipFile(exported) as archive:
         assert not [name for name in archive.namelist() if name.startswith("sources/")]

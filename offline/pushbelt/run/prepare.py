@@ -250,7 +250,9 @@ _STEP_LIMITS = (
         "saddles on so few elements or so many pieces of the ring (N_E, N_B) bear no more",
     ),
     _StepLimit(
-        {}, lambda m, wide: element_element.largest_step(m.belt), "joints as stiff as contacts.k_R and k_T bear no more"
+        {"scheme": ("multirate",)},
+        lambda m, wide: element_element.largest_step(m.belt),
+        "joints as stiff as contacts.k_R and k_T bear no more",
     ),
     _StepLimit(
         {"model": ("spatial", "mirrored")},

@@ -34,6 +34,7 @@ import numpy as np
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
+_BEARS = 1.07  # measured at LOW of the source: slip is right at 1.07 of the bound, a point off at 1.14
 CONTACTS = ("rocking", "top", "bottom", "pin_1", "pin_2", "pin_3")
 
 
@@ -106,6 +107,22 @@ def joint(belt: Belt) -> Joint:
         sin_b=float(np.sin(b)),
         cos_b=float(np.cos(b)),
     )
+
+
+def largest_step(belt: Belt) -> float:
+    """Largest step [s] of a chain that is pressed straight: neighbours swing against each other on rocking edges and
+    tops, or bottoms.
+
+    A mode with the spring c and the damper d, both by its mass, is stable while c dt^2 + 2 d dt < 1.
+    """
+    found = []
+    for of, y in (("T", belt.h_T), ("B", 0.0)):
+        arms = np.array([[belt.m_E**-0.5, (h - belt.h_S) * belt.J_E**-0.5] for h in (belt.h_R, y)])
+        c, d = (arms.T * [getattr(belt, f"{k}_R"), getattr(belt, f"{k}_{of}")] @ arms for k in "kd")
+        mode = np.linalg.eigh(c)[1][:, -1]
+        k, damped = mode @ c @ mode, mode @ d @ mode
+        found.append(float((np.sqrt(damped**2 + k) - damped) / k))
+    return _BEARS * min(found)
 
 
 @inlined

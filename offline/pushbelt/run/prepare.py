@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.contact import element_ring
+from rtcvt.offline.pushbelt.contact import element_element, element_ring
 from rtcvt.offline.pushbelt.contact.layers import sliding
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
@@ -22,8 +22,8 @@ from rtcvt.offline.pushbelt.ring.ring import ring
 from rtcvt.offline.pushbelt.run import requirements
 from rtcvt.offline.pushbelt.run.runfile import Arrays
 from rtcvt.offline.pushbelt.run.schedule import APPROACH, HELD, KICK, Case, Clock, Point, Run, Scheme, Settings
+from rtcvt.offline.pushbelt.spatial import joint, stability
 from rtcvt.offline.pushbelt.spatial import model as spatial
-from rtcvt.offline.pushbelt.spatial import stability
 from rtcvt.offline.pushbelt.spatial.start import lift
 from rtcvt.offline.pushbelt.unit.initial import Start, running, start_state
 from rtcvt.offline.pushbelt.unit.kinematics import Closure
@@ -119,7 +119,8 @@ def ring_steps(scheme: Scheme, ring: Any, step: float) -> int:
 def largest_step(scheme: Scheme, b: Belt) -> float:
     """Step [s] that suits a scheme."""
     finer = min(1.0, 220.0 / b.N_E, 104.0 / b.N_B)
-    return min(2.5e-6 * finer, element_ring.largest_step(b, ring(b))) if scheme == "multirate" else 1e-6 * finer
+    most = min(2.5e-6 * finer, element_ring.largest_step(b, ring(b))) if scheme == "multirate" else 1e-6 * finer
+    return min(most, element_element.largest_step(b))
 
 
 def prepare(parameters: Parameters, run: Run) -> Prepared:
@@ -249,9 +250,19 @@ _STEP_LIMITS = (
         "saddles on so few elements or so many pieces of the ring (N_E, N_B) bear no more",
     ),
     _StepLimit(
+        {"scheme": ("multirate",)},
+        lambda m, wide: element_element.largest_step(m.belt),
+        "joints as stiff as contacts.k_R and k_T bear no more",
+    ),
+    _StepLimit(
         {"model": ("spatial", "mirrored")},
         lambda m, wide: stability.largest_step(m.belt, wide.body, wide.sheaves),
         "flanks with this contacts.flank_damping bear no more",
+    ),
+    _StepLimit(
+        {"model": ("spatial", "mirrored")},
+        lambda m, wide: joint.largest_step(wide.joint, wide.body.Theta_y),
+        "joints as stiff as contacts.k_R bear no more",
     ),
 )
 

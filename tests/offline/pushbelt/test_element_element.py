@@ -156,3 +156,25 @@ def test_switching_closes_the_energy_balance_of_a_mass_that_bounces_off_a_spring
     assert rate > 0.0
     assert abs(rate - 1.0) > 1e-6
     assert 0.5 * rate**2 + taken == pytest.approx(0.5, rel=1e-12)
+
+
+def test_the_largest_step_is_that_of_neighbours_that_swing_against_each_other(b: Belt, J: ee.Joint) -> None:
+    """A chain pressed straight, its elements to and fro in turn; stiffness from the potential of a pair."""
+
+    def potential(q: np.ndarray) -> float:
+        (x, y, phi), (x_j, y_j, phi_j) = q
+        d, c, s = (x - x_j, y - y_j), np.cos(phi_j), np.sin(phi_j)
+        seen = ee.gaps(J, c * d[0] + s * d[1], c * d[1] - s * d[0], np.cos(phi - phi_j), np.sin(phi - phi_j))
+        return 0.5 * sum(k * min(g, 0.0) ** 2 for k, g in zip((J.k_R, J.k_T, J.k_B), seen, strict=False))
+
+    straight = np.array([[0.0, 0.0, 0.0], [b.t_R - 1e-6, 0.0, 0.0]])
+    K = np.array([
+        derivative(lambda q, k=k: derivative(potential, q, 1e-8)[k // 3, k % 3], straight, 1e-8).ravel()
+        for k in range(6)
+    ]).reshape(2, 3, 2, 3)  # fmt: skip
+    swing = K[0, :, 0] + K[1, :, 1] - K[0, :, 1] - K[1, :, 0]
+    M = np.array([b.m_E, b.m_E, b.J_E])
+    omega = np.sqrt(np.linalg.eigvals(swing / M[:, None]).real.max())
+    free = b._replace(d_R=0.0, d_T=0.0, d_B=0.0)
+    assert ee.largest_step(free) == pytest.approx(ee._BEARS * 2.0 / omega, rel=0.02)
+    assert 0.8 < ee.largest_step(b) / ee.largest_step(free) < 1.0

@@ -298,6 +298,16 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(tmp_path, settings, mes
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("model", "most"), [("hybrid", 2.23e-6), ("spatial", 1.76e-6)])
+def test_stiff_joints_bound_the_step(model, most):
+    """Above, the belt goes on, and slips by points more or less; below it slips as with half the step."""
+    stiff = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"k_R": 1e9})})
+    run = a_case("MED", 3, plot_step=1e-4, scheme="multirate", model=model, flank_points=1 + (model == "spatial"))
+    assert prepare(stiff, run).clock.step <= most == pytest.approx(prepare(stiff, run).clock.step, rel=0.05)
+    with pytest.raises(InputError, match="joints as stiff as"):
+        prepare(stiff, replace(run, settings=replace(run.settings, step=1.1 * most)))
+
+
 def test_belt_that_leaves_its_place_ends_the_run(tmp_path):
     path = tmp_path / "run.h5"
     wild = a_case(plot_step=1e-4, step=1e-5)  # ten times what the explicit scheme bears

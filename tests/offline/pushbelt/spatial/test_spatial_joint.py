@@ -125,3 +125,15 @@ def test_a_yawed_element_is_pushed_on_one_side_and_an_offset_pin_to_the_middle()
     assert normal[0, 4] > 0
     assert f[0, 3] < 0
     assert f[:, 3].sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_the_largest_step_is_that_of_neighbours_that_yaw_against_each_other() -> None:
+    q, Theta_y = wreath(np.random.default_rng(5), 0.0, 0.0, 0.0), 1.5e-7
+    q[:, :2] *= 1.0 - 1e-3  # pressed
+    yaw = 1e-6 * (-1.0) ** np.arange(N)
+    q[:, 5] = yaw
+    stiffness = -(forces(q)[0][:, 5] @ yaw) / (yaw @ yaw)
+    free = J._replace(d_R=0.0)
+    bound = 2.0 / np.sqrt(stiffness / Theta_y)
+    assert jo.largest_step(free, Theta_y) == pytest.approx(jo._BEARS * bound, rel=0.02)
+    assert 0.8 < jo.largest_step(J, Theta_y) / jo.largest_step(free, Theta_y) < 1.0

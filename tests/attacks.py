@@ -32,6 +32,7 @@ from xml.sax.saxutils import escape
 import h5py
 import numpy as np
 from damages import damaged
+from rows import text_of
 
 from rtcvt import __main__
 from rtcvt.errors import InputError
@@ -219,20 +220,7 @@ def mutant(text: str, rng: np.random.Generator) -> str:
 
 
 INPUTS = "time [s],shaft.tau [N.m],shaft.w [rpm]\n0,1,2\n0.1,2,3\n0.2,5,-1e3\n"
-SCENARIO = """duration = "1 s"
-[inputs]
-"shaft.tau" = "20*sin(2*pi*t/3) + clip(40*t, 0, 20)"
-"shaft.w" = {time = [0, "0.1 s", 1], value = ["100 rpm", 2, 3], interpolation = "smooth", unit = "rad/s"}
-[tune."control.K_theta"]
-time = ["0.1 s", "0.3 s"]
-value = [0.02, 0.04]
-[fault.sensor]
-kind = "noise"
-value = "3 N.m"
-signal = "shaft.tau"
-start = "0.1 s"
-duration = "0.5 s"
-"""
+SCENARIO = text_of("units/attacked_scenario.toml")
 
 
 def texts(count: int, folder: Path) -> Outcome:

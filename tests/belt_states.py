@@ -1,12 +1,17 @@
-"""Drawn states of real-time belt drives, and what holds in each: the Jacobian is that of the rates, power balances."""
+"""Drives of tests, drawn states of real-time belt drives, and violent inputs."""
 
 import math
+from pathlib import Path
 
 import numpy as np
-from differences import jacobian_by_differences
 
 from rtcvt.belt.layout import BeltP, Cell, D
-from rtcvt.belt.unit import AncfModel, Belt, BeltUnit, HybridModel, Pulley
+from rtcvt.belt.unit import AncfModel, Belt, BeltUnit, Decoupler, HybridModel, Pulley
+from rtcvt.kind import load_unit
+
+SERPENTINE = Path(__file__).parent / "data" / "beltdrive" / "serpentine.toml"
+TENSIONED = SERPENTINE.with_name("tensioned.toml")
+DECOUPLER = {"inertia": 3e-3, "stiffness": 20.0, "damping": 0.02, "direction": "clockwise"}  # as the drive turns
 
 
 def started(unit, fidelity="hybrid", substeps=None, **parameters):
@@ -31,6 +36,30 @@ def triangle(sides):
     )
 
 
+def _changed(unit, torque_driven, **changes):
+    """The drive with other numbers of pulleys; `torque_driven`: its crankshaft's speed is not given."""
+    changes |= {"crank": {"flange": "torque"}} if torque_driven else {}
+    pulleys = {name: unit.pulleys[name].model_copy(update=update) for name, update in changes.items()}
+    return unit.model_copy(update={"pulleys": unit.pulleys | pulleys})
+
+
+def tensioned(torque_driven=False, plain=False, **arm):
+    """The drive with an arm; `plain`: its belt does not resist bending, and its ribs do not yield."""
+    unit = load_unit(TENSIONED)
+    idler = unit.pulleys["idler"].arm.model_copy(update=arm)
+    unit = _changed(unit, torque_driven, idler={"arm": idler})
+    if plain:
+        belt = unit.belt.model_copy(update={"EI": 0.0, "damping": 0.0})
+        unit = unit.model_copy(update={"belt": belt, "ancf": None})
+    return unit
+
+
+def decoupled(torque_driven=False, pulley=4e-4, **decoupler):
+    """The serpentine drive, its alternator behind a decoupler."""
+    given = Decoupler(**(DECOUPLER | decoupler))
+    return _changed(load_unit(SERPENTINE), torque_driven, alternator={"decoupler": given, "inertia": pulley})
+
+
 def random_belt(instance, rng, place=None, speed=30.0):
     """Slack and tight cells, pulleys of either sense, any inputs; returns where the states at `place` begin."""
     p, data, n = instance.p, instance.model.data, int(instance.model.data[D.N])
@@ -46,37 +75,6 @@ def random_belt(instance, rng, place=None, speed=30.0):
     instance.x[first] = rng.normal(scale=10.0)
     instance.x[first + 1 :] = rng.normal(scale=20.0, size=instance.x.size - first - 1)
     return instance.x.size if place is None else int(data[place])
-
-
-def assert_jacobian(instance):
-    """The Jacobian is that of central differences of the rates."""
-    exact = instance.jacobian()
-    found = jacobian_by_differences(instance, 1e-7 * np.maximum(np.abs(instance.x), 0.01))
-    scale = np.abs(exact).max(axis=1, keepdims=True) + 1.0
-    np.testing.assert_allclose(exact / scale, found / scale, atol=2e-5)
-
-
-def assert_power(instance, losses, within=2e-6):
-    """Power that enters is stored or lost, and no loss is negative."""
-    x, dx = instance.x.copy(), instance.derivative()
-    share = 1e-3 if instance.model.fidelity == "rigid" else 1e-6  # the rigid model's energy is quadratic
-    step = share / np.max(np.abs(dx) / (np.abs(x) + 1e-3))
-    energy = []
-    for sign in (1.0, -1.0):
-        instance.x[:] = x + sign * step * dx
-        instance.outputs()
-        energy.append(instance.get("storage.E"))
-    instance.x[:] = x
-    instance.outputs()
-    rate, power = (energy[0] - energy[1]) / (2.0 * step), 0.0
-    for v in instance.model.select("input"):
-        name, _, kind = v.name.partition(".")
-        speed, torque = (f"{name}.w", f"{name}.tau") if kind == "tau" else (f"{name}.w_pulley", f"{name}.tau")
-        power += instance.get(speed) * instance.get(torque)
-    lost = [instance.get(k) for k in losses]
-    assert min(lost) >= 0.0
-    rest = power - rate - sum(lost) - instance.get("loss.load")
-    assert abs(rest) < within * (abs(power) + abs(rate) + sum(lost))
 
 
 def violent(instance, steps, seed):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from rows import text_of
 
 from rtcvt.network import generate
 from rtcvt.network import model as network_model
@@ -31,16 +32,7 @@ def interpreted(change: Callable[[str], str] | None = None) -> Iterator[None]:
         yield
 
 
-DISC = """
-name = "{name}"
-kind = "gear_system"
-[gears]
-a = {{ inertia = {J}, friction = {b}, axis = {{ through = [0, 0], direction = [1, 0] }} }}
-[rigid]
-independent = ["a"]
-[ports]
-f = {{ gear = "a", tau_max = 100.0 }}
-"""
+DISC = text_of("units/disc.toml")
 
 
 def discs(folder: Path) -> Path:

@@ -1,7 +1,5 @@
 """What every model must do with steps, inputs and states that are no numbers of a machine."""
 
-from numba.core.runtime import _nrt_python, rtsys
-
 from rtcvt.kernel import FAILED, OK
 
 
@@ -19,16 +17,3 @@ def refuses_and_keeps_its_state(one, bad):
             assert str(one.get_state()) == str(before)
             buffer[k] = was
     assert one.step(1e-3) == OK
-
-
-def steps_allocate_nothing(one):
-    """A hundred steps but for the arrays that numba boxes in each call, six of them."""
-    one.step(1e-3)
-    _nrt_python.memsys_enable_stats()
-    try:
-        before = rtsys.get_allocation_stats().alloc
-        for _ in range(100):
-            one.step(1e-3)
-        assert rtsys.get_allocation_stats().alloc - before <= 600
-    finally:
-        _nrt_python.memsys_disable_stats()

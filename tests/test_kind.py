@@ -22,6 +22,7 @@ import pytest
 from commands import command_line
 from fmpy.fmi2 import FMU2Slave
 from pydantic import Field
+from rows import text_of
 
 from rtcvt import kind as registry
 from rtcvt.html import ErrorRow, error_table, page, variable_tables
@@ -215,18 +216,7 @@ TRAIN = Kind(
     errors=train_errors,
 )
 
-TEXT = """
-name = "train"
-kind = "spring_mass"
-description = "three masses in a row"
-masses = ["2 kg", "1 kg", "500 g"]
-stiffness = "2 N/mm"
-
-[[scenario]]
-name = "pull"
-duration = "1 s"
-inputs = { "mass_1.F" = 10.0 }
-"""
+TEXT = text_of("units/train.toml")
 
 
 @pytest.fixture
@@ -373,18 +363,7 @@ def test_mistakes(train, rtcvt, tmp_path, words, message):
     assert message in err
 
 
-FLYWHEEL = """
-name = "wheel"
-kind = "flywheel"
-description = "a flywheel"
-parameters = { J = 2.0, b = "0.5 N.m.s/rad", w_start = 10.0 }
-solver = { step = "10 ms" }
-
-[[scenario]]
-name = "spin up"
-duration = "5 s"
-inputs = { "shaft.tau" = 20.0 }
-"""
+FLYWHEEL = text_of("units/flywheel.toml")
 
 
 @pytest.mark.interpreted

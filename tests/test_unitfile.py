@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rows import text_of
 
 from rtcvt.errors import InputError, ask
 from rtcvt.kind import kind_of_file, load_unit
@@ -158,25 +159,7 @@ def test_scenario_files(tmp_path, text, message):
         load_scenario(file)
 
 
-FILE = """# a comment
-name = "x"
-kind = "k"
-
-[gears]
-a = { inertia = 1, axis = { through = [0, 0] } }
-
-[[scenario]]
-name = "first"
-[scenario.inputs."sun.tau"]
-interpolation = "linear"
-
-[[scenario]]
-name = "run v1.2, up"
-duration = "1 s"
-[scenario.inputs."sun.tau"]
-time = [0]
-interpolation = "cubic"
-"""
+FILE = text_of("units/any_values.toml")
 
 
 @pytest.mark.parametrize(

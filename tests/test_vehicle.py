@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from differences import jacobian_by_differences
 from held_inputs import simulate_held
-from refusals import refuses_and_keeps_its_state
 
 from rtcvt.errors import InputError
 from rtcvt.files.cycle import load_cycle
@@ -136,35 +136,6 @@ def test_cycle_as_a_signal_of_a_scenario(tmp_path):
 # --- any part ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_jacobian_is_exact(name):
-    one = instance(name)
-    one.initialise()
-    random = np.random.default_rng(3)
-    for _ in range(20):
-        one.x[:] = random.normal(size=len(one.x)) * 30.0
-        one.u[:] = random.normal(size=len(one.u)) * 30.0
-        exact, x = one.jacobian(), one.x.copy()
-        for k in range(len(x)):
-            d = 1e-5 * (1.0 + abs(x[k]))
-            one.x[k] = x[k] + d
-            above = one.derivative()
-            one.x[k] = x[k] - d
-            below = one.derivative()
-            one.x[k] = x[k]
-            assert exact[:, k] == pytest.approx((above - below) / (2 * d), rel=1e-5, abs=1e-5 * np.abs(exact).max())
-
-
-@pytest.mark.parametrize("name", PARTS)
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e300])
-def test_step_refuses_what_it_cannot_make_and_keeps_the_state(name, bad):
-    one = instance(name)
-    one.initialise()
-    for _ in range(10):
-        assert one.step(1e-3) == OK
-    refuses_and_keeps_its_state(one, bad)
-
-
 def test_kinds_of_shipped_parts():
     found = {name: load_unit(name).kind for kind in KINDS for name in shipped_units(kind)}
     assert set(found) == set(PARTS)
@@ -276,14 +247,7 @@ def test_jacobian_is_exact_where_the_brakes_stick():
     one.set("brake.tau", 4000.0)
     one.initialise()
     one.x[:] = 1e-4, 0.0, 3e3
-    x, slopes = one.x.copy(), np.empty((3, 3))
-    for k, d in enumerate((1e-5, 1.0, 1.0)):
-        one.x[:] = x
-        one.x[k] += d
-        above = one.derivative()
-        one.x[k] -= 2.0 * d
-        slopes[:, k] = (above - one.derivative()) / (2.0 * d)
-    one.x[:] = x
+    slopes = jacobian_by_differences(one, (1e-5, 1.0, 1.0))
     assert np.abs(np.linalg.eigvals(one.jacobian()) + 9.80665 / 5e-3).min() < 1e-3 * 9.80665 / 5e-3  # critically damped
     assert one.jacobian() == pytest.approx(slopes, rel=1e-6)
 

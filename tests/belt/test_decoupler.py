@@ -1,64 +1,18 @@
 """Decouplers in the real-time model: locked and free, natural frequency, energy, steps, and what is refused."""
 
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
 from belt_modes import hybrid_modes
-from belt_states import assert_jacobian, assert_power, random_belt, started, violent
+from belt_states import DECOUPLER, SERPENTINE, decoupled, started, violent
 from marks import slow
 
-from rtcvt.belt.layout import D
 from rtcvt.belt.reading import read_belt_unit
-from rtcvt.belt.unit import Decoupler
 from rtcvt.kernel import FAILED
-from rtcvt.kind import load_unit
 from rtcvt.unitfile import UnitFile
 
-FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
-GIVEN = {"inertia": 3e-3, "stiffness": 20.0, "damping": 0.02, "direction": "clockwise"}  # as the drive turns
-LOSSES = ("loss.creep", "loss.span", "loss.friction", "loss.decoupler")
-
-
-def decoupled(torque_driven=False, pulley=4e-4, **decoupler):
-    """The serpentine drive, its alternator behind a decoupler."""
-    unit = load_unit(FILE)
-    given = Decoupler(**(GIVEN | decoupler))
-    changes = {"alternator": {"decoupler": given, "inertia": pulley}}
-    if torque_driven:
-        changes["crank"] = {"flange": "torque"}
-    changed = {k: unit.pulleys[k].model_copy(update=v) for k, v in changes.items()}
-    return unit.model_copy(update={"pulleys": unit.pulleys | changed})
-
-
-def random_state(instance, rng):
-    """Slack and tight cells, pulleys of either sense, the spring wound either way."""
-    at = random_belt(instance, rng, D.X_DECOUPLER)
-    instance.x[at : at + 2] = rng.normal(scale=30.0), rng.uniform(-0.2, 0.2)
-
-
 # --- equations --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("torque_driven", [False, True])
-def test_the_jacobian_is_that_of_the_rates(torque_driven):
-    rng = np.random.default_rng(3)
-    instance = started(decoupled(torque_driven, damping=0.3, drag=0.4))
-    clutches = []
-    for _ in range(15):
-        random_state(instance, rng)
-        assert_jacobian(instance)
-        clutches.append(instance.work[int(instance.model.data[D.W_CLUTCH])])
-    assert set(clutches) == {0.0, 1.0}
-
-
-def test_power_is_stored_or_lost_and_no_loss_is_negative():
-    rng = np.random.default_rng(5)
-    instance = started(decoupled(damping=0.3, drag=0.4))
-    for _ in range(200):
-        random_state(instance, rng)
-        assert_power(instance, LOSSES)
 
 
 def run_up(instance, w, steps=400):
@@ -149,8 +103,8 @@ def test_no_step_is_refused(steps, stiffness):
 
 
 def test_a_file_may_have_one():
-    data = tomllib.loads(FILE.read_text())
-    data["pulleys"]["alternator"]["decoupler"] = GIVEN
+    data = tomllib.loads(SERPENTINE.read_text())
+    data["pulleys"]["alternator"]["decoupler"] = DECOUPLER
     assert read_belt_unit(UnitFile(data, "", "drive.toml")).decouplers[2].stiffness == 20.0
 
 

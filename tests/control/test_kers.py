@@ -152,23 +152,7 @@ def test_standstill_and_start():
     assert np.all(np.isfinite(i.y))
 
 
-ANY = st.floats(allow_nan=True, allow_infinity=True, width=64)
 SANE = st.floats(-1e4, 1e4)
-
-
-@given(w=ANY, tau=ANY, model=st.sampled_from(["rigid", "full"]))
-def test_any_input_gives_a_status_and_leaves_the_state_finite(w, tau, model):
-    i = started(model)
-    i.u[:] = [w, tau]
-    before = i.x.copy()
-    status = i.step(1e-3)
-    assert np.all(np.isfinite(i.x))
-    assert np.all(np.isfinite(i.y))
-    if status == FAILED:
-        assert np.array_equal(i.x, before)
-    i.u[:] = [104.7, 0.4]
-    if status == FAILED:
-        assert i.step(1e-3) == OK
 
 
 @given(w=SANE, tau=SANE, theta=st.floats(-0.9, 0.9), omega=SANE)
@@ -179,19 +163,6 @@ def test_wild_but_finite_demands_do_not_fail(w, tau, theta, omega):
     for _ in range(20):
         assert i.step(1e-3) != FAILED
     assert THETA.min - 1e-9 <= i.x[2] <= THETA.max + 1e-9
-
-
-@given(h=ANY)
-def test_any_step_size_gives_a_status(h):
-    i = started()
-    before = i.x.copy()
-    if not 0.0 < h < 0.1:
-        if h >= 0.1 and h < 1e3:
-            return  # valid, only long
-        assert i.step(h) == FAILED
-        assert np.array_equal(i.x, before)
-    else:
-        assert i.step(h) != FAILED
 
 
 def slowest_decay(stiffening, theta):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from refusals import refuses_and_keeps_its_state
 
 from rtcvt.kind import load_unit
 from rtcvt.pog.radii import radii_at
@@ -40,25 +39,6 @@ def test_the_converter_follows_its_table(converter):
     coast = at(converter, 100.0, 200.0)
     assert coast.get("converter.tau_p") == coast.get("converter.tau_t")
     assert coast.get("converter.tau_p") == pytest.approx(-((200.0 / (1.02 * K)) ** 2), rel=1e-3)
-
-
-def test_the_converter_makes_no_power_and_its_derivative_is_exact(converter):
-    random = np.random.default_rng(3)
-    for _ in range(200):
-        one = at(converter, *random.uniform(-500.0, 500.0, 2))
-        one.u[:] = random.uniform(-100.0, 100.0, 2)
-        f, jac = np.zeros(2), np.zeros(4)
-        converter.coupling.linearise(0.0, one.x, one.u, one.p, converter.data, f, jac, one.work)
-        change = one.p[:2] * f @ one.x
-        assert one.u @ one.x == pytest.approx(change + one.get("loss.fluid"), rel=1e-9, abs=1e-6)
-        assert one.get("loss.fluid") >= 0.0
-        for j in range(2):
-            ends = []
-            for d in (1e-5, -1e-5):
-                moved = at(converter, *(one.x + d * np.eye(2)[j]))
-                moved.u[:] = one.u
-                ends.append(moved.derivative())
-            assert jac.reshape(2, 2)[:, j] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-3, abs=1e-3)
 
 
 def test_a_stalled_pump_turns_at_its_factor(converter):
@@ -100,16 +80,3 @@ def test_in_a_shift_the_torque_goes_over(shifted):
     assert off[200] == pytest.approx(0.0, abs=1e-12)
     assert (shifted["clutch.A.u"][k : k + 500] == 1.0).all()
     assert (shifted["lockup.u"][k : k + 300] == 0.0).all()
-
-
-@pytest.mark.parametrize("name", ["torque_converter", "shift_control"])
-def test_it_refuses_what_is_no_number_and_takes_any_number(name):
-    random, one = np.random.default_rng(5), load_unit(name).build().instantiate()
-    one.initialise()
-    refuses_and_keeps_its_state(one, float("nan"))
-    for _ in range(500):
-        for buffer in (one.u, one.x):
-            buffer[:] = random.uniform(-1.0, 1.0, len(buffer)) * 10.0 ** random.uniform(-6.0, 6.0, len(buffer))
-        one.step(1e-3)
-        assert np.isfinite(one.x).all()
-        assert np.isfinite(one.y).all()

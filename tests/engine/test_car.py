@@ -21,24 +21,7 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_unit_file
 
 KMH = 1.0 / 3.6
-BARE = """
-name = "bare"
-kind = "system"
-connect = ["cycle.cycle.v -> driver.driver.v_des", "vehicle.vehicle.v -> driver.driver.v",
-           "driver.drive.tau -> cvt.primary.tau", "driver.brake.tau -> vehicle.brake.tau",
-           "vehicle.axle - driveline.axle", "driveline.shaft - cvt.secondary"]
-[components]
-cycle = { unit = "wltc" }
-driver = { unit = "driver", parameters = { "driver.tau_kers" = 0.0 } }
-vehicle = { unit = "vehicle", parameters = { "vehicle.m" = "1550 kg", "vehicle.r_w" = "316 mm" } }
-driveline = { unit = "driveline" }
-[components.cvt]
-unit = "pushbelt_cvt"
-parameters = { "primary.w_start" = 0.0 }
-inputs = { "clamp.secondary.F" = "15 kN", "ratio.des" = 1.0 }
-[solver]
-step = %r
-"""
+BARE = text_of("units/bare_car.toml")
 
 
 @pytest.fixture(scope="module")

@@ -57,12 +57,3 @@ def test_battery_is_a_voltage_behind_a_resistance(model):
     assert voltage * I == pytest.approx(300.0 * 100.0 + one.get("loss.machine") + 300.0, rel=1e-12)
     assert one.get("loss.machine") == pytest.approx(0.08 * 100.0**2 + 0.8 * 300.0 + 5e-7 * 300.0**3 + 100.0, rel=5e-3)
     assert one.get("battery.E") == pytest.approx(140 * 3600 * (320.0 * 0.8 + 80.0 * 0.32), rel=1e-12)
-
-
-def test_jacobian_is_exact(model):
-    random = np.random.default_rng(5)
-    for _ in range(30):
-        one = at(model, random.uniform(-100.0, 1600.0), random.uniform(-3000.0, 3000.0))
-        one.x[1], one.x[2] = random.uniform(-75.0, 75.0), random.uniform(0.1, 0.9)
-        scale = np.abs(one.jacobian()).max(axis=1, keepdims=True) + 1e-12
-        assert (np.abs(one.jacobian() - one._differences()) / scale).max() < 1e-4

@@ -5,33 +5,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rows import text_of
+
 sys.path.append(str(Path(__file__).parents[1]))
 from archives import unit_of
 
 __all__ = ["DEADLY", "MISDEEDS", "OVERLOAD", "build", "command", "scenario_file"]
 
 SOURCE = Path(__file__).with_name("hostile.c").read_text(encoding="utf-8")
-DESCRIPTION = """<?xml version="1.0" encoding="UTF-8"?>
-<fmiModelDescription fmiVersion="2.0" modelName="hostile" guid="{00000000-0000-0000-0000-000000000001}">
-<CoSimulation modelIdentifier="hostile" canHandleVariableCommunicationStepSize="true"/>
-<UnitDefinitions><Unit name="N.m"/></UnitDefinitions>
-<DefaultExperiment startTime="0" stopTime="1" stepSize="0.005"/>
-<ModelVariables>
-<ScalarVariable name="u" valueReference="0" causality="input" variability="continuous">
-<Real start="0"/></ScalarVariable>
-<ScalarVariable name="y" valueReference="1" causality="output" variability="continuous">
-<Real unit="N.m"/></ScalarVariable>
-<ScalarVariable name="at" valueReference="2" causality="parameter" variability="fixed">
-<Real start="1e9"/></ScalarVariable>
-<ScalarVariable name="mode" valueReference="0" causality="parameter" variability="fixed">
-<Integer start="0"/></ScalarVariable>
-<ScalarVariable name="text" valueReference="0" causality="input" variability="discrete">
-<String start=""/></ScalarVariable>
-</ModelVariables>
-<ModelStructure><Outputs><Unknown index="2"/></Outputs><InitialUnknowns><Unknown index="2"/></InitialUnknowns>
-</ModelStructure>
-</fmiModelDescription>
-"""
+DESCRIPTION = text_of("fmi/hostile.xml")
 
 _NAMES = (
     "nothing", "segfault", "abort", "bus_error", "overflow", "divide", "illegal", "exit", "exit_at_once", "killed",

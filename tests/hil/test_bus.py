@@ -15,7 +15,7 @@ import pytest
 from can.interfaces.udp_multicast.utils import pack_message
 from controller_on_a_bus import compare, demonstrate
 from marks import slow
-from rows import mistakes
+from rows import mistakes, text_of
 
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, crc8, open_bus, reach, require_usable
@@ -211,18 +211,7 @@ def test_a_bus_that_nobody_acknowledges_takes_what_fits(pair):
     assert (rig.counts["no room"], rig.counts["sent"]) == (4, 2)
 
 
-GIVEN = """VERSION ""
-BS_:
-BU_: A B
-BO_ 2566844672 drive: 8 A
- SG_ CRC : 7|8@0+ (1,0) [0|255] "" B
- SG_ Alive : 8|4@1+ (1,0) [0|14] "" B
- SG_ shaft_tau : 23|16@0- (0.01,0) [-327|327] "N.m" B
- SG_ temperature : 32|8@1+ (0.5,40) [40|167] "degC" B
-BO_ 513 plain: 4 A
- SG_ v_1_F : 0|32@1- (1,0) [0|0] "N" B
-SIG_VALTYPE_ 513 v_1_F : 1;
-"""
+GIVEN = text_of("dbc/given.dbc")
 
 
 def test_a_database_of_others_is_used_as_it_is(pair):
@@ -258,15 +247,7 @@ BA_DEF_DEF_ "ProtocolType" "J1939";
 """
 
 
-NARROW = """VERSION ""
-BS_:
-BU_: A B
-BO_ 512 out: 8 A
- SG_ shaft_tau : 0|16@1+ (0.01,-5) [0|0] "N.m" B
- SG_ v_1_F : 16|16@1- (-0.5,1) [-1E+9|1E+9] "N" B
-BO_ 513 wide: 8 A
- SG_ on : 0|64@1+ (1,0) [0|0] "" B
-"""
+NARROW = text_of("dbc/narrow.dbc")
 
 
 def test_values_that_a_signal_cannot_hold_are_clamped_and_counted(pair):
@@ -289,17 +270,7 @@ def test_values_that_a_signal_cannot_hold_are_clamped_and_counted(pair):
     assert rig.figures()["clamped"] == rig.clamped
 
 
-J1939 = """VERSION ""
-BS_:
-BU_: ECU RIG
-BO_ 256 in: 8 ECU
- SG_ n : 0|16@1+ (0.125,0) [0|8031.875] "rpm" RIG
- SG_ on : 16|2@1+ (1,0) [0|3] "" RIG
- SG_ pos : 24|8@1+ (0.4,0) [0|100] "%" RIG
- SG_ mode : 32|8@1+ (1,0) [0|255] "" RIG
- SG_ T : 40|8@1- (1,0) [0|0] "degC" RIG
-VAL_ 256 T -128 "SNA" -127 "Sensorfehler" 0 "Kein Fehler" ;
-"""
+J1939 = text_of("dbc/j1939.dbc")
 COMING = [
     Variable("n", "input", 0, "rad/s", "", minimum=0.0, maximum=400.0),
     Variable("on", "input", 1, "1", "", minimum=0.0, maximum=1.0, boolean=True),
@@ -378,26 +349,7 @@ def test_a_received_number_beyond_all_numbers_is_none():
     assert node.held == {"x not finite": 1}
 
 
-PAGED = """VERSION ""
-BS_:
-BU_: RIG ECU
-BO_ 256 out: 8 RIG
- SG_ which M : 0|4@1+ (1,0) [0|15] "" ECU
- SG_ Alive : 4|4@1+ (1,0) [0|14] "" ECU
- SG_ CRC : 8|8@1+ (1,0) [0|255] "" ECU
- SG_ F m0 : 16|16@1- (1,0) [0|0] "kN" ECU
- SG_ other m2 : 16|16@1- (1,0) [0|0] "kN" ECU
- SG_ more m3M : 16|4@1+ (1,0) [0|15] "" ECU
- SG_ w m4 : 24|16@1- (0.5,0) [0|0] "rad/s" ECU
- SG_ on : 48|1@1+ (1,0) [0|1] "" ECU
-BO_ 257 long: 20 RIG
- SG_ last : 144|16@1+ (1,0) [0|0] "rad/s" ECU
- SG_ CRC : 0|8@1+ (1,0) [0|255] "" ECU
-SG_MUL_VAL_ 256 F which 0-0;
-SG_MUL_VAL_ 256 other which 2-2;
-SG_MUL_VAL_ 256 more which 3-3;
-SG_MUL_VAL_ 256 w more 4-4;
-"""
+PAGED = text_of("dbc/paged.dbc")
 LEAVING = [Variable("F", "output", 0, "N", ""), Variable("w", "output", 1, "rad/s", ""),
            Variable("on", "output", 2, "1", "", boolean=True), Variable("last", "output", 3, "rad/s", "")]  # fmt: skip
 
@@ -472,16 +424,7 @@ def test_sent_values_are_in_the_signals_unit(pair):
 
 
 def test_only_messages_of_the_rigs_node_are_sent():
-    text = """VERSION ""
-BU_: CVT GATEWAY ECU
-BO_ 1 a: 8 CVT
- SG_ shaft_tau : 0|16@1- (0.01,0) [0|0] "Nm" ECU
-BO_ 2 b: 8 GATEWAY
- SG_ shaft_tau : 0|16@1- (0.01,0) [0|0] "N.m" ECU
-BO_ 3 odd: 8 ECU
- SG_ x : 0|16@1+ (1,0) [0|0] "" CVT
- SG_ y : 8|16@1+ (1,0) [0|0] "" CVT
-"""
+    text = text_of("dbc/nodes.dbc")
     with pytest.raises(InputError, match="CVT or GATEWAY"):
         planned(text, (), [TAU])
     with pytest.raises(InputError, match="a node of the database"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from archives import described, unit_of
 from marks import slow
+from rows import text_of
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native
@@ -16,22 +17,7 @@ H = 5e-3  # communication step [s]
 TICK, CROSSING = 0.013, 0.0171  # of events that are known before and of those that a step meets [s]
 
 
-DESCRIPTION = """<?xml version="1.0" encoding="UTF-8"?>
-<fmiModelDescription fmiVersion="3.0" modelName="eventful" instantiationToken="{right}">
-<CoSimulation modelIdentifier="eventful" canHandleVariableCommunicationStepSize="true" hasEventMode="true"/>
-<DefaultExperiment startTime="0" stopTime="0.1" stepSize="0.005"/>
-<ModelVariables>
-<Float64 name="u" valueReference="1" causality="input" start="0"/>
-<Float64 name="mode" valueReference="2" causality="parameter" variability="tunable" start="0"/>
-<Float64 name="at" valueReference="3" causality="parameter" variability="fixed" start="0.05"/>
-<Float64 name="ticks" valueReference="10" causality="output" variability="discrete"/>
-<Float64 name="crossings" valueReference="11" causality="output" variability="discrete"/>
-<Float64 name="jumps" valueReference="12" causality="output" variability="discrete"/>
-<Float64 name="events" valueReference="13" causality="output" variability="discrete"/>
-</ModelVariables>
-<ModelStructure><Output valueReference="10"/></ModelStructure>
-</fmiModelDescription>
-"""
+DESCRIPTION = text_of("fmi/eventful.xml")
 MODES = ("nothing", "endless", "fails", "ends", "no_event", "no_step")
 
 

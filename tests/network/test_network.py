@@ -52,19 +52,7 @@ def run(model, duration, step, inputs=(), parameters=()):
     return {v.name: table[:, v.index] for v in model.select("output")}
 
 
-TWO = """
-[components.one]
-unit = "one.toml"
-parameters = { "gear.a.w_start" = 10.0 }
-substeps = %d
-[components.two]
-unit = "two.toml"
-substeps = %d
-[shafts.s]
-between = ["one.f", "two.f"]
-K = 500.0
-d = 0.5
-"""
+TWO = text_of("units/two_discs.toml")
 
 
 def errors_of_two(folder, change=None):
@@ -184,30 +172,8 @@ limits = { force = %g }
             check(system(folder, '[components.cycle]\nunit = "wltc"\n'), given, lambda *told: None)
 
 
-STAGE = """
-name = "stage"
-kind = "gear_system"
-[gears]
-a = {{ inertia = 1e-3, axis = {{ through = [0, 0], direction = [1, 0] }} }}
-b = {{ inertia = 4e-3, axis = {{ through = [0, 0.06], direction = [-1, 0] }} }}
-[contacts]
-ab = {{ between = ["a", "b"], point = [0, 0.02], stiffness = 1e8, damping = 1e4, efficiency = {eta}, play = "0.1 mm" }}
-[rigid]
-independent = ["a"]
-[ports]
-slow = "b"
-fast = "a"
-"""
-STAGES = """
-connect = ["first.slow - second.fast"]
-[components.first]
-unit = "first.toml"
-model = "{model}"
-[components.second]
-unit = "second.toml"
-model = "{model}"
-parameters = {{ "gear.b.J" = 50.0 }}
-"""
+STAGE = text_of("units/stage.toml")
+STAGES = text_of("units/stages.toml")
 
 
 @pytest.mark.parametrize("model", ["rigid", "full"])
@@ -237,18 +203,7 @@ def test_losses_of_two_gear_trains(folder, model):
         assert supplied - stored == pytest.approx(heat, abs=1e-9 * abs(supplied))
 
 
-CLUTCHED = """
-connect = ["clutch.a - one.f", "clutch.b - two.f"]
-[components.one]
-unit = "one.toml"
-parameters = { "gear.a.w_start" = 50.0 }
-[components.two]
-unit = "two.toml"
-[components.clutch]
-unit = "clutch"
-parameters = { "clutch.b" = 0.0, "clutch.T_a" = 1e-4 }
-inputs = { "clutch.u" = 0.2 }
-"""
+CLUTCHED = text_of("units/clutched.toml")
 
 
 def test_a_clutch_between_two_discs_slips_as_it_should_and_sticks(folder):
@@ -305,17 +260,7 @@ def test_a_step_whose_iteration_does_not_converge_goes_on(folder):
     assert r["clutch.clutch.Q"][-1] == pytest.approx(true["clutch.clutch.Q"][-1], rel=1e-3)
 
 
-BACK_TO_BACK = """
-connect = ["one.f - A.b", "two.f - B.b", "A.a - B.a"]
-[components.one]
-unit = "one.toml"
-parameters = { "gear.a.w_start" = 50.0 }
-[components.two]
-unit = "two.toml"
-[components]
-A = { unit = "clutch", parameters = { "clutch.b" = 0.0 } }
-B = { unit = "clutch", parameters = { "clutch.b" = 0.0 } }
-"""
+BACK_TO_BACK = text_of("units/back_to_back.toml")
 
 
 def test_a_node_whose_flanges_all_slip(folder):

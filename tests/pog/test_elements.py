@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from differences import jacobian_by_differences
+from rows import text_of
 from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
@@ -292,20 +293,7 @@ def test_loss_of_a_mesh_against_an_integral_over_the_path_of_contact():
         assert 0.99 < mesh_efficiency(0.06, z_1, z_2) < 1.0
 
 
-STAGE_OF_MESHES = """
-name = "stage"
-kind = "gear_system"
-[gears]
-a = { inertia = 1e-3, axis = { through = [0, 0], direction = [1, 0] } }
-b = { inertia = 5e-3, axis = { through = [0, 0.1], direction = [-1, 0] } }
-[contacts]
-ab = { between = ["a", "b"], point = [0, 0.04], stiffness = 1e8, module = "2 mm", %s }
-[rigid]
-independent = ["a"]
-[ports]
-input = "a"
-output = "b"
-"""
+STAGE_OF_MESHES = text_of("units/stage_of_meshes.toml")
 OIL = 'oil = { force = "3 kN", speed = "8 m/s", width = "20 mm", viscosity = "15 mPa.s" }'
 
 
@@ -351,24 +339,7 @@ def test_friction_of_a_mesh_follows_load_and_speed(fidelity):
             assert exact[0, 0] > 0.0
 
 
-CHAIN = """
-name = "chain"
-kind = "gear_system"
-[gears]
-a = { inertia = 1e-3, axis = { through = [0, 0], direction = [1, 0] } }
-b = { inertia = 5e-3, stepped = true, axis = { through = [0, 0.1], direction = [-1, 0] } }
-c = { inertia = 2e-2, stepped = true, axis = { through = [0, 0.25], direction = [1, 0] } }
-d = { inertia = 5e-2, axis = { through = [0, 0.45], direction = [-1, 0] } }
-[contacts]
-ab = { between = ["a", "b"], point = [0, 0.03], stiffness = 5e7, damping = 2e3, efficiency = %g }
-bc = { between = ["b", "c"], point = [0, 0.15], stiffness = 5e7, damping = 2e3, efficiency = %g }
-cd = { between = ["c", "d"], point = [0, 0.31], stiffness = 5e7, damping = 2e3, efficiency = %g }
-[rigid]
-independent = ["a"]
-[ports]
-input = "a"
-output = "d"
-"""
+CHAIN = text_of("units/chain.toml")
 RADII = (0.03, 0.07), (0.05, 0.10), (0.06, 0.14)  # of the gears of each mesh
 INERTIA = np.array([1e-3, 5e-3, 2e-2, 5e-2])
 SPEED = np.cumprod([1.0, *(r / s for r, s in RADII)])  # of each gear over that of the first

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import sympy as sp
-from differences import jacobian_by_differences
+from machines import gear_state, state
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -34,27 +34,8 @@ def started(model, seed=0, **values):
     for name, value in values.items():
         instance.set(name, value)
     instance.initialise()
-    for k, name in enumerate(s.name for s in model.states):
-        scale = {"w": 100.0, "F": 500.0, "tau": 20.0}.get(name.rsplit(".", 1)[-1], 0.2)
-        instance.x[k] = scale * rng.uniform(0.2, 1.0)
-    for variable in model.select("input"):
-        instance.u[variable.index] = (variable.nominal or 1.0) * rng.uniform(0.1, 0.5)
-    settle_filter(instance)
+    gear_state(instance, rng)
     return instance
-
-
-def settle_filter(instance):
-    """Put the KERS controller where its command is a moderate tilt rate, so that theta moves and no limit is active."""
-    names = [s.name for s in instance.model.states]
-    if "control.power" not in names:
-        return
-    omega = instance.x[names.index("gear.d.w")]
-    instance.set("shaft.w", omega)
-    theta = instance.x[names.index("control.theta")]
-    m = matrices(instance, theta)
-    instance.x[-1] = 0.0
-    instance.set("control.tau_des", -m.A1[0, 0] * omega + 0.05)
-    instance.outputs()
 
 
 def rate(instance):
@@ -63,14 +44,9 @@ def rate(instance):
     return next((instance.derivative()[k] for k, n in enumerate(names) if n == "control.theta"), 0.0)
 
 
-def tilt(instance):
-    names = [s.name for s in instance.model.states]
-    return next((instance.x[k] for k, n in enumerate(names) if n == "control.theta"), 0.0)
-
-
 def matrices_of(instance):
     work = instance.work.copy()
-    m = matrices(instance, tilt(instance))
+    m = matrices(instance, state(instance, "control.theta"))
     instance.work[:] = work
     return m
 
@@ -89,42 +65,6 @@ def gear_torques(unit, instance):
         k = list(unit.gears).index(data.gear)
         tau[k] += instance.get(f"{port}.tau") if data.spring is None else instance.x[names.index(f"{port}.tau")]
     return tau
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_power_balance_of_the_full_model(unit, seed):
-    """dE/dt = sum(tau omega) - omega' B_J omega - (R omega)' B_K (R omega), to round-off."""
-    instance = started(build_model(unit, "full"), seed)
-    n_J, n_K = len(unit.gears), len(unit.contacts)
-    m = matrices_of(instance)
-    K = np.array([c.stiffness for c in unit.contacts.values()])
-    d = np.array([c.damping for c in unit.contacts.values()])
-    omega, F = instance.x[:n_J], instance.x[n_J : n_J + n_K]
-    dx = instance.derivative()
-    terms = [omega * np.diag(m.J) * dx[:n_J], F / K * dx[n_J : n_J + n_K]]
-    sliding = m.R @ omega
-    supplied, lost = gear_torques(unit, instance) @ omega, omega @ m.B_J @ omega + sliding @ (d * sliding)
-    instance.outputs()
-    assert instance.get("loss.friction") == pytest.approx(lost, rel=1e-12)
-    largest = sum(np.abs(t).sum() for t in terms) + abs(supplied) + lost
-    assert abs(sum(t.sum() for t in terms) - (supplied - lost)) < 1e-13 * largest
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_power_balance_of_the_rigid_model(unit, seed):
-    """d/dt(x1' L1 x1 / 2) = sum(tau omega) - omega' B_J omega, also while theta moves: tilting does no work."""
-    instance = started(build_model(unit, "rigid"), seed)
-    m = matrices_of(instance)
-    n_1 = len(unit.rigid.independent)
-    x1, dx1 = instance.x[:n_1], instance.derivative()[:n_1]
-    dL1 = (m.N1 + m.N1.T) * rate(instance)
-    omega = m.Q1 @ x1
-    terms = [x1 @ m.L1 @ dx1, 0.5 * x1 @ dL1 @ x1, gear_torques(unit, instance) @ omega, omega @ m.B_J @ omega]
-    if unit.moving:
-        assert abs(rate(instance)) > 1e-3
-    instance.outputs()
-    assert instance.get("loss.friction") == pytest.approx(terms[3], rel=1e-12)
-    assert abs(terms[0] + terms[1] - terms[2] + terms[3]) < 1e-12 * sum(map(abs, terms))
 
 
 def test_constraint_and_its_rate(unit):
@@ -253,15 +193,6 @@ def test_full_model_converges_to_the_rigid_one_with_stiffness(name):
     rates = [np.log(a / b) / np.log(4.0) for a, b in itertools.pairwise(errors)]
     assert errors[-1] < 2e-3
     assert all(0.4 < r < 1.1 for r in rates), (errors, rates)
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_jacobian_against_differences(model, seed):
-    instance = started(model, seed)
-    jac = instance.jacobian()
-    found = jacobian_by_differences(instance, 1e-6 * np.maximum(1e-1, np.abs(instance.x)))
-    noise = 3e-6 * np.abs(found).max(axis=0) + 1e-8 * np.abs(jac).max()
-    assert np.all(np.abs(jac - found) < 1e-5 * np.abs(found) + noise)
 
 
 def test_rates_and_jacobian_do_not_depend_on_what_was_computed_before(model):

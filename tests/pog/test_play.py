@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rows import text_of
 from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
@@ -11,23 +12,7 @@ from rtcvt.unitfile import parse_unit_file
 
 J_A, J_B, R_A, R_B = 1e-3, 4e-3, 0.02, 0.04
 M = 1.0 / (R_A**2 / J_A + R_B**2 / J_B)  # of the teeth
-PAIR = """
-name = "pair"
-kind = "gear_system"
-[gears]
-a = {{ inertia = 1e-3, axis = {{ through = [0, 0], direction = [1, 0] }} }}
-b = {{ inertia = 4e-3, axis = {{ through = [0, 0.06], direction = [-1, 0] }} }}
-[contacts]
-ab = {{ between = ["a", "b"], point = [0, 0.02], stiffness = {K}, damping = {d}, play = {play} }}
-[rigid]
-independent = ["a"]
-[ports]
-one = "a"
-two = "b"
-[solver]
-step = "{h} ms"
-substeps = {n}
-"""
+PAIR = text_of("units/pair_with_play.toml")
 
 
 def pair(K=1e6, d=0.0, play='"0.2 mm"', h=1, n=1):

@@ -189,3 +189,10 @@ def test_on_the_command_line(monkeypatch, capsys, words):
     code, out, _ = command_line(monkeypatch, capsys)(*words)
     assert code == 0
     assert "peak.push" in out
+
+
+def test_the_unit_with_fields_is_the_variator_with_fields():
+    plain, fields = (load_unit(name) for name in ("pushbelt_cvt", "pushbelt_fields"))
+    assert fields.values() == plain.values()
+    assert (fields.reduced, fields.ratio, fields.solver) == (plain.reduced, plain.ratio, plain.solver)
+    assert (fields.fields, fields.cells) == (("flank_normal", "push", "tension"), 16)

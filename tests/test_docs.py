@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import rtcvt
 from rtcvt.cli import app
 from rtcvt.kind import kinds
 from rtcvt.unitfile import shipped_units
@@ -192,3 +193,9 @@ def test_readme_is_short_and_its_commands_exist():
 def test_site_is_built_where_all_is_tested():
     assert re.search(r"^make docs$", (ROOT / ".ci/run").read_text(encoding="utf-8"), re.M)
     assert "--fail-on-warning" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_one_version():
+    first = re.search(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)[1]
+    cited = re.search(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M)[1]
+    assert first == cited == rtcvt.__version__

@@ -3,7 +3,8 @@
     python docs/tables.py            write them into the pages
     python docs/tables.py --check    say which are not what the record says; exit code 1
 
-A page or study has a table between ``<!-- table NAME -->`` and ``<!-- end -->``; NAME is a function here, marked `in_pages`.
+A page or study has a table between ``<!-- table NAME -->`` and ``<!-- end -->``; NAME is a function here, marked
+`in_pages`.
 `make docs` and ``tests/test_docs.py`` fail where a page says something else. On record are
 
     tests/data/checks.json                         `rtcvt check`, step times (tests/recorded_checks.py says how)

@@ -3,7 +3,8 @@
     python docs/tables.py            write them into the pages
     python docs/tables.py --check    say which are not what the record says; exit code 1
 
-A page has a table between ``<!-- table NAME -->`` and ``<!-- end -->``; NAME is a function here, marked `in_pages`.
+A page or study has a table between ``<!-- table NAME -->`` and ``<!-- end -->``; NAME is a function here, marked
+`in_pages`.
 `make docs` and ``tests/test_docs.py`` fail where a page says something else. On record are
 
     tests/data/checks.json                         `rtcvt check`, step times (tests/recorded_checks.py says how)
@@ -48,6 +49,11 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def written() -> list[Path]:
+    """All pages that may have tables: `pages`, and those of the studies."""
+    return [*pages(), *sorted((ROOT / "studies").glob("*.md"))]
+
+
 def fill(text: str) -> str:
     """A page with its tables as the record has them."""
     return BLOCK.sub(lambda found: f"<!-- table {found[1]} -->\n\n{TABLES[found[1]]()}\n<!-- end -->", text)
@@ -55,7 +61,7 @@ def fill(text: str) -> str:
 
 def stale() -> list[Path]:
     """The pages that say something else."""
-    return [page for page in pages() if fill(text := page.read_text(encoding="utf-8")) != text]
+    return [page for page in written() if fill(text := page.read_text(encoding="utf-8")) != text]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

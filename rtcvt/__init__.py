@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from rtcvt.recording import Recording
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 __all__ = [
     "FullRun",

@@ -7,16 +7,16 @@ from functools import cache
 
 
 class InputError(ValueError):
-    """Bad input from a file or the command line; the command line prints it and exits with code 2.
+    """Wrong input; the command line prints the message and exits with code 2.
 
     Parameters
     ----------
     source : str
-        The file, option or unit that holds the value.
+        File, option or unit that contains the value.
     key : str
-        Where in it: a dotted path, or ``""`` for the file as a whole.
+        Place in it: a dotted path, or ``""`` for the whole file.
     value : object
-        What was found there; ``None`` if there is nothing to quote.
+        Value that was found; ``None`` if there is none to quote.
     allowed : str
         What is allowed instead.
 

@@ -1,11 +1,11 @@
-"""The Python interface: units, systems, instances under a control law of one's own, runs of full models.
+"""The Python interface: units, systems, instances with your own control law, runs of full models.
 
-A unit is loaded by the name of a shipped one or from its file. Inputs of a simulation are given by name, each as
+A unit is loaded by the name of a shipped unit or from its file. Inputs of a simulation are given by name, each as
 
 - a number (SI), a quantity (``"20 N.m"``) or an expression of the time (``"20*sin(2*pi*t)"``),
 - a function of the time [s],
-- an array with a value for each communication point,
-- a pair ``(time, value)`` of arrays, linear between them, or a table as in a unit file.
+- an array (n,) with one value [SI] for each of the n communication points,
+- a pair ``(time, value)`` of arrays (m,), [s] and [SI], interpolated linearly, or a table as in a unit file.
 
 Every result is a `rtcvt.Recording`: signals by name, with their units.
 """
@@ -74,17 +74,28 @@ Input = (
 
 
 def units(*kinds: str) -> dict[str, str]:
-    """Names and descriptions of the units that come with rtcvt, of these kinds or of all."""
+    """Names and descriptions of the shipped units.
+
+    Parameters
+    ----------
+    *kinds : str
+        Kinds of machines, such as ``"gear_system"`` or ``"system"``; by default all.
+    """
     return {name: str(read_toml(path)[0]["description"]) for name, path in shipped_units(*kinds).items()}
 
 
 def load(name: str | Path) -> Unit:
-    """A unit: a shipped one by name, or a unit file.
+    """Read a unit.
+
+    Parameters
+    ----------
+    name : str or path
+        Name of a shipped unit, or path of a unit file (TOML).
 
     Raises
     ------
     InputError
-        There is none, or it is not valid: the message names file, key, value and what is allowed.
+        The unit does not exist or is not valid; the message names file, key, value and what is allowed.
     """
     return Unit(load_unit(name))
 
@@ -95,12 +106,17 @@ def sweep(unit: str | Path, parameters: Mapping[str, Values], scenario: str | No
 
 
 def read(path: str | Path) -> Recording:
-    """What a file holds over time: a simulation, a run on a rig (HDF5 or MDF 4), a run of a full model.
+    """Read a recording: a simulation, a run on a rig (HDF5 or MDF 4), or a run of a full model.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; ``NAME.part.SUFFIX`` of a run that was killed is accepted.
 
     Raises
     ------
     InputError
-        It is none of these.
+        The file is none of these, or it is damaged.
     """
     file = goes_on_with(Path(path))
     for kind in kinds():
@@ -115,12 +131,12 @@ def read(path: str | Path) -> Recording:
 
 @dataclass(frozen=True)
 class Unit:
-    """A machine: a gear train, a belt drive, a variator, a part of a vehicle, a pushbelt.
+    """A machine or a system of machines; `load` returns it.
 
     Attributes
     ----------
     record : rtcvt.kind.Unit
-        Its file, validated.
+        The validated unit file.
     """
 
     record: Record
@@ -135,35 +151,40 @@ class Unit:
 
     @property
     def kind(self) -> str:
-        """Kind of machine, as in its file."""
+        """Kind of machine, as in the unit file."""
         return str(self.record.kind)
 
     @property
     def description(self) -> str:
-        """One line."""
+        """Description in one line."""
         return str(self.record.description)
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Its real-time models, the default one first."""
+        """Names of the real-time models; the first is the default."""
         return self.record.models
 
     @property
     def scenarios(self) -> tuple[str, ...]:
-        """Names of its scenarios."""
+        """Names of the scenarios in the unit file."""
         return tuple(s.name for s in getattr(self.record, "scenario", ()))
 
     def variables(self, model: Fidelity | None = None) -> dict[str, Variable]:
-        """Parameters, inputs and outputs by name: causality, unit, start value, range, description."""
+        """Parameters, inputs and outputs of a model by name: causality, unit, start value, range, description."""
         return self.record.build(model).by_name
 
     def with_flanges(self, choice: Mapping[str, str]) -> Unit:
-        """The unit with other causalities of its flanges: what goes in, ``"torque"`` or ``"speed"``, by name.
+        """Return the unit with other causalities of its flanges.
+
+        Parameters
+        ----------
+        choice : mapping
+            Name of a flange: its input, ``"torque"`` or ``"speed"``.
 
         Raises
         ------
         InputError
-            There is no such flange, or no choice.
+            The flange does not exist, or its causality is fixed.
         """
         return Unit(self.record.with_flanges(choice, "flanges"))
 
@@ -177,14 +198,14 @@ class Unit:
         substeps: int | None = None,
         record: bool = False,
     ) -> Instance:
-        """One running unit, for a control law of one's own.
+        """Return a running unit, for example for your own control law.
 
         Parameters
         ----------
         model : {"rigid", "hybrid", "full"}, optional
             Which of `models`.
         parameters, inputs : mapping, optional
-            Values by name, where they are not the unit's own; inputs at the start.
+            Values by name [SI] or as quantities that replace those of the unit; inputs at the start.
         step : float or str, optional
             Communication step [s]; by default the unit's.
         substeps : int, optional
@@ -195,7 +216,7 @@ class Unit:
         Raises
         ------
         InputError
-            A name or a value that the model does not have or take.
+            An unknown name, or a value that is not allowed.
         """
         built = self.record.build(model, substeps)
         return Instance(built, parameters or {}, inputs or {}, _seconds("step", step, built.step_size), record)
@@ -240,12 +261,13 @@ class Unit:
         Returns
         -------
         Recording
-            All inputs and outputs, and ``status`` of each step: 0, or 1 where a limit is active.
+            All inputs and outputs [SI] at the communication points, and ``status`` of each step: 0, or 1 with an
+            active limit.
 
         Raises
         ------
         InputError
-            A name or a value that the model does not have or take, or a step failed.
+            An unknown name, a value that is not allowed, or a failed step.
         """
         built = self.record.build(model, substeps)
         h = _seconds("step", step, built.step_size)
@@ -310,7 +332,7 @@ class Unit:
         Raises
         ------
         InputError
-            A name or a value that the model does not have or take; a file of another sweep.
+            An unknown name, a value that is not allowed, or a file of another sweep.
         """
         from rtcvt.sweeping import Sweep, chosen_signals, design
 
@@ -347,7 +369,7 @@ class Unit:
         Raises
         ------
         InputError
-            A name or a value that the model does not have or take; an instance of another unit.
+            An unknown name, a value that is not allowed, or an instance of another unit.
         """
         if at is None:
             return self.instance(model, parameters=parameters, inputs=inputs).linearise()
@@ -422,7 +444,7 @@ class Unit:
         Raises
         ------
         InputError
-            It is no system, or one whose nodes are not pairs.
+            The unit is not a system, or a node joins more than two flanges.
         """
         from rtcvt.network.held import parts_of
 
@@ -466,7 +488,7 @@ class Unit:
         fmi : {2, 3}
             Version of FMI: 2.0, or 3.0 with the native backend.
         clock : float, optional
-            Interval of a clock [s], at whose ticks the unit takes what its controller is to follow; in FMI 3.0.
+            Interval [s] of an input clock for the set point of the controller; FMI 3.0 only.
         xcp : bool
             Whether tools may measure and calibrate in the memory of a native unit (FMI-LS-XCP).
         progress : callable, optional
@@ -540,7 +562,7 @@ def check(
     unit : Unit, str or path
         A unit, the name of a shipped one, or a unit file.
     report : path, optional
-        Where the report (HTML) goes; the runs of a belt's full model are kept in a folder beside it.
+        File of the report (HTML); runs of a belt's full model are kept in a folder next to it.
     progress : callable, optional
         Called with a text, steps done and steps in all.
     options
@@ -554,7 +576,7 @@ def check(
     Raises
     ------
     InputError
-        There is nothing to compare, or an option that the unit's check does not take.
+        The unit has no full model, or an option does not exist.
     """
     from rtcvt.recording import write_text
 
@@ -573,12 +595,12 @@ def check(
 
 
 class Instance:
-    """One running unit: set its inputs, step, read its outputs. Made by `Unit.instance`.
+    """A running unit: set inputs, step, read outputs; `Unit.instance` returns it.
 
     Attributes
     ----------
     model : Model
-        What runs: tables of variables and states.
+        The model with its tables of variables and states.
     step_size : float
         Communication step [s].
     limited : bool
@@ -620,12 +642,12 @@ class Instance:
         self._keep(0)
 
     def set(self, name: str, value: Quantity) -> None:
-        """Set an input or a tunable parameter: a number in SI units, or a quantity. It holds until it is set again.
+        """Set an input or a tunable parameter to a number [SI] or a quantity, until it is set again.
 
         Raises
         ------
         InputError
-            No such input or parameter, another unit, a parameter that is fixed in a run, or out of range.
+            An unknown name, a unit of another kind, a parameter that is fixed in a run, or a value out of range.
         """
         v = self.model.variable(name, "input", "parameter")
         if v.causality == "parameter":
@@ -637,12 +659,12 @@ class Instance:
             raise InputError(self.model.name, name, value, str(error)) from None
 
     def set_many(self, names: Sequence[str], values: ArrayLike) -> None:
-        """Set inputs to an array of values [SI], all or none of them.
+        """Set n inputs to an array (n,) of values [SI]; if one is not valid, none is set.
 
         Raises
         ------
         InputError
-            No such input, another number of values, or one that is no finite number.
+            An unknown name, a wrong number of values, or a value that is not finite.
         """
         places = [self.model.variable(name, "input").index for name in names]
         try:
@@ -656,11 +678,17 @@ class Instance:
         self._buffers.u[places] = given
 
     def get_many(self, names: Sequence[str]) -> Array:
-        """Values of variables [SI], (n,)."""
+        """Values (n,) of n variables [SI].
+
+        Raises
+        ------
+        InputError
+            An unknown name.
+        """
         return np.array([self._buffers.get(name) for name in names])
 
     def copy(self) -> Instance:
-        """One of its own, which goes on from here with the same bits; ``copy.copy`` makes it, too."""
+        """Return an independent copy, which continues with the same bits; ``copy.copy`` calls this."""
         other = object.__new__(Instance)
         vars(other).update(vars(self))
         other._buffers = self._buffers.copy()
@@ -680,7 +708,13 @@ class Instance:
         return linearise(self._buffers)
 
     def get(self, name: str) -> float:
-        """Value of a variable [SI]."""
+        """Value of a variable [SI].
+
+        Raises
+        ------
+        InputError
+            An unknown name.
+        """
         return self._buffers.get(name)
 
     __getitem__ = get
@@ -692,7 +726,7 @@ class Instance:
         Raises
         ------
         InputError
-            There is no finite solution from here; the instance stays as it was.
+            No finite solution exists for these inputs; the instance is unchanged.
         """
         self._keep_inputs()
         status = self._buffers.step(_seconds("step", h, self.step_size))
@@ -704,17 +738,17 @@ class Instance:
         self._keep(status)
 
     def state(self) -> dict[str, Any]:
-        """Everything that `restore` needs to go on from here with the same bits."""
+        """Return everything that `restore` needs to continue from here with the same bits."""
         return self._buffers.get_state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a `state` of the same model; what was recorded behind it is dropped."""
+        """Return to a `state` of the same model and delete later recorded points."""
         self._buffers.set_state(state)
         if self._kept is not None:
             self._kept[:] = [row for row in self._kept if row[0] <= self.t]
 
     def result(self) -> Recording:
-        """What was recorded since the start, parameters that were changed too.
+        """Return the recording since the start, with parameters that changed.
 
         Raises
         ------
@@ -756,16 +790,16 @@ class FullRun:
     Attributes
     ----------
     path : Path
-        Its file (HDF5), which `rtcvt.offline` reads in full.
+        File of the run (HDF5).
     figures : dict
-        What it amounts to, as of ``rtcvt simulate --json``.
+        The figures of ``rtcvt simulate --json``.
     """
 
     path: Path
     figures: dict[str, Any]
 
     def recording(self) -> Recording:
-        """What the run does over time: pulleys, forces, energies."""
+        """Read pulleys, forces and energies over time."""
         return read(self.path)
 
     def fields(self) -> dict[str, Signal]:
@@ -792,7 +826,7 @@ def campaign(
     plan : str or path
         A shipped plan by name, or a TOML file.
     folder : path
-        Where the runs go; what is there is left alone.
+        Folder of the runs; existing runs are kept.
     scheduler : str, optional
         Address of a dask scheduler; by default `workers` processes run here.
     workers : int, optional
@@ -808,7 +842,7 @@ def campaign(
     Raises
     ------
     InputError
-        A plan or unit that cannot be, or a folder with runs of another one.
+        The plan or unit is not valid, or the folder contains runs of another one.
     """
     given = unit if isinstance(unit, Unit) else load(unit)
     if given.kind != "pushbelt":
@@ -826,7 +860,7 @@ def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None 
     Parameters
     ----------
     folder : path
-        Of the runs.
+        Folder of the runs.
     output : path
         File of the reduced model (HDF5), which the key ``reduced`` of a variator's unit file names.
     progress : callable, optional
@@ -835,7 +869,7 @@ def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None 
     Returns
     -------
     Reduction
-        The model and how it came to be: laws with their cross-validated errors, fields with their modes.
+        The model, laws with their cross-validated errors, and fields with their modes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Studies of the variator's units that `docs/variator.md` and `docs/driving_event.md` quote: studies/variator.py NAME
+"""Studies that `docs/variator.md` and `studies/driving_event.md` quote: studies/variator.py NAME
 
 modes   least damping ratios of `pushbelt_cvt` behind the start, at random operating points, over belt.l_point
 kers    those of the loop of `pushbelt_kers` behind a step of torque, over control.K_theta

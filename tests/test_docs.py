@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import rtcvt
 from rtcvt.cli import app
 from rtcvt.kind import kinds
 from rtcvt.unitfile import shipped_units
@@ -132,9 +133,9 @@ def test_tables_are_what_the_record_says(tables):
 
 
 def test_every_table_of_a_page_is_written(tables):
-    used = [name for page in tables.pages() for name in tables.BLOCK.findall(page.read_text(encoding="utf-8"))]
+    used = [name for page in tables.written() for name in tables.BLOCK.findall(page.read_text(encoding="utf-8"))]
     assert set(used) == set(tables.TABLES)
-    for page in tables.pages():
+    for page in tables.written():
         assert page.read_text(encoding="utf-8").count("<!-- table ") == len(
             tables.BLOCK.findall(page.read_text("utf-8"))
         )
@@ -192,3 +193,9 @@ def test_readme_is_short_and_its_commands_exist():
 def test_site_is_built_where_all_is_tested():
     assert re.search(r"^make docs$", (ROOT / ".ci/run").read_text(encoding="utf-8"), re.M)
     assert "--fail-on-warning" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_one_version():
+    first = re.search(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)[1]
+    cited = re.search(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M)[1]
+    assert first == cited == rtcvt.__version__

@@ -27,7 +27,7 @@ the values at the end; source: section, about, printed, ours, agrees."""
 
 _MAP = """A unit of kind belt: slip, use of friction, hub loads and losses of its hybrid model over the speed of the
 driving shaft, and its spans across: first frequencies, engine orders that meet them, how far they swing as arms and
-tensions move their ends. Orders are those of the unit's table [[resonance]], or 2.
+tensions move their ends. Orders are those of the unit's table resonance, or 2.
 
 [bold]JSON keys of a belt:[/] unit, driver, orders; speed_rad_s of the windows; by pulley slip, use, hub_N; loss_W by
 kind; by span tension_N, f_1_Hz, swing_m (orders by windows); meetings: span, order, speed, frequency."""

@@ -92,7 +92,7 @@ def test_the_torque_is_followed_and_the_belt_does_not_slide(event):
 
 @pytest.mark.slow
 def test_figures_are_those_that_were_recorded(event):
-    """Of the tables in docs/driving_event.md; those of another model do not pass for them."""
+    """Of the tables in studies/driving_event.md; those of another model do not pass for them."""
     before = recorded("pushbelt_kers hybrid")
     assert moved(of_event(event), before) == []
     rigid = run_event("rigid", pushbelt("rigid"))

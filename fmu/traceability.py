@@ -43,7 +43,7 @@ def evidence(unit: Any, errors: Sequence[ErrorRow] | None) -> dict[str, dict[str
     if errors:
         rows = {f"{row.scenario}: {row.name}": {"rms": row.nrms, "allowed": row.limit, "largest": row.peak,
                                                "unit": row.unit} for row in errors}  # fmt: skip
-        within = sum(row.holds for row in errors)
+        within = len([row for row in errors if row.holds])
         about = {"compared": "the real-time model with the full model of the same unit, as rtcvt check does",
                  "within": f"{within} of {len(errors)}"}  # fmt: skip
         found["rtcvt.check"] = about | rows
@@ -70,8 +70,8 @@ def write_metadata(root: Path, model: Model, found: Evidence | None = None) -> N
               if v.causality != "output" and (v.minimum, v.maximum) != (None, None)}  # fmt: skip
     origin = {"unit": model.name, "model": model.fidelity, "rtcvt": __version__, "revision": revision(),
               "unit file, SHA-256": hashlib.sha256(model.source.encode()).hexdigest()}  # fmt: skip
-    all_of_it = {"rtcvt.origin": origin, **(found or {})}
-    all_of_it["rtcvt.range"] = ranges | all_of_it.get("rtcvt.range", {})
+    all_of_it: dict[str, Mapping[str, Any]] = {"rtcvt.origin": origin, **(found or {})}
+    all_of_it["rtcvt.range"] = {**ranges, **all_of_it.get("rtcvt.range", {})}
     for kind, entries in sorted(all_of_it.items()):
         listed = SubElement(top, "stc:Classification", type=kind)
         for keyword, value in entries.items():

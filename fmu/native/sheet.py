@@ -187,7 +187,7 @@ def _measured(root: Path, model: Model, about: Mapping[str, Any], rows: Rows, le
     truths = [v for v in model.select("output") if v.boolean]
     on = simulate(model, given).y[1:, [v.index for v in truths]] > 0.0
     names = np.array([", ".join(v.name for v, is_on in zip(truths, r, strict=True) if is_on) for r in on.tolist()])
-    u = sample_inputs(model, given, h * np.arange(n + 1)).tolist()
+    u = sample_inputs(model, given, h * np.arange(n + 1, dtype=float)).tolist()
     times = np.full(n, np.inf)
     for _ in range(PASSES):  # what comes between in one pass does not in all
         host = _Host(root, about, rows, lengths, u[0])

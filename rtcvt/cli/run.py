@@ -425,8 +425,8 @@ def _paces(texts: list[str] | None) -> dict[str, float | None]:
     paces: dict[str, float | None] = {}
     for text in texts or ():
         name, told, time = text.partition("=")
-        paces[name] = seconds("--send", time) if told else None
-        if paces[name] is not None and not 1e-3 <= paces[name] <= MOST_CYCLE:
+        pace = paces[name] = seconds("--send", time) if told else None
+        if pace is not None and not 1e-3 <= pace <= MOST_CYCLE:
             raise InputError("--send", name, time, f"a time from 1 ms to {MOST_CYCLE:g} s")
     return paces
 

@@ -56,6 +56,13 @@ def test_sources_come_when_asked_for_and_with_small_units():
         assert len(description.findall(".//SourceFiles")) == 2 * carried
 
 
+def test_a_unit_that_is_to_be_the_same_to_the_byte_has_no_measured_times(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    path = export_native(load_unit("differential"), "rigid", tmp_path / "unit.fmu", measured=True)
+    with zipfile.ZipFile(path) as archive:
+        assert json.loads(archive.read("documentation/data_sheet.json"))["measured"] is None
+
+
 @pytest.mark.slow
 def test_instances_share_the_tables(unpacked):
     hosts = [Hosted(unpacked) for _ in range(3)]

@@ -270,7 +270,8 @@ def write_heldout(table: HeldOut, path: Path) -> None:
         length = [(k, j, len(s["time"]), s.ended) for k, j, s in series]
         write("series/of", length, "1", "run, branch, number of rows, how it ended")
         for name, (unit, about) in COLUMNS.items():
-            write(f"series/{name}", np.concatenate([s[name] for *_, s in series]).astype(np.float32), unit, about)
+            values = np.concatenate([np.empty(0), *(s[name] for *_, s in series)])  # runs may have no branches
+            write(f"series/{name}", values.astype(np.float32), unit, about)
         passages = [(k, p) for k, r in enumerate(table.runs) for p in r.passages]
         write("passages/of", [(k, p.phase) for k, p in passages], "1", "run and phase")
         write("passages/time", [(p.start, p.stop) for _, p in passages], "s", "start and end in the phase")

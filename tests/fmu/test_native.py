@@ -43,6 +43,7 @@ from rtcvt.fmu.native.export import (
     write_sources,
 )
 from rtcvt.fmu.native.reference import FOLDER
+from rtcvt.fmu.traceability import FILE as METADATA
 from rtcvt.kind import kinds, load_unit
 from rtcvt.pog.diagram import gear_colours, unit_diagram
 from rtcvt.unitfile import shipped_units
@@ -72,7 +73,8 @@ def test_what_is_in_the_archive(exported_native):
     reference = {f"{FOLDER}/{f}" for f in ("fmi-ls-manifest.xml", "experiment.exp", "inputs.csv", "outputs.csv")}
     assert names == sources | reference | {
         "modelDescription.xml", "model.png", "documentation/index.html", "documentation/diagram.svg",
-        "resources/unit.toml", "binaries/linux64/toroidal_kers_rigid.so"}  # fmt: skip
+        "documentation/data_sheet.html", "documentation/data_sheet.json", "resources/unit.toml", METADATA,
+        "binaries/linux64/toroidal_kers_rigid.so"}  # fmt: skip
 
 
 def test_the_icon_is_the_diagram(unpacked_native, models):

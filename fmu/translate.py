@@ -790,9 +790,9 @@ typedef float __attribute__((may_alias)) single; /* two of which are packed in t
 typedef float single;
 #endif
 """
-_ROWS = r"""/* Functions NAME_any go through rows of numbers. NAME is one of two that are made of each: for any
-   processor, and for those with vectors of 256 bits; which one is decided when the unit is loaded. The bits are the
-   same, since no sum is reordered or contracted. */
+_ROWS = r"""/* Functions NAME_any go through rows of numbers. NAME is one of three that are made of each: for any
+   processor, and for those with vectors of 256 and 512 bits; which one is decided when the unit is loaded. The bits are
+   the same, since no sum is reordered or contracted. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
 #define ONE_FOR_ALL
@@ -814,17 +814,28 @@ _ROWS = r"""/* Functions NAME_any go through rows of numbers. NAME is one of two
 #define OF_ROWS(result, name, parameters, arguments, give) \
     static result name##_narrow parameters { give name##_any arguments; } \
     static __attribute__((target("avx2"))) result name##_wide parameters { give name##_any arguments; } \
-    static result (*name##_here(void)) parameters { return wide_vectors() ? name##_wide : name##_narrow; } \
+    static __attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) result name##_widest parameters \
+    { \
+        give name##_any arguments; \
+    } \
+    static result (*name##_here(void)) parameters \
+    { \
+        int vectors = wide_vectors(); \
+        return vectors == 2 ? name##_widest : vectors == 1 ? name##_wide : name##_narrow; \
+    } \
     static result name parameters __attribute__((ifunc(#name "_here")));
 
-static bool wide_vectors(void)
+static int wide_vectors(void) /* 1: 256 bits, 2: 512 bits */
 {
     unsigned a, b, c, d, low, high;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x18000000u) != 0x18000000u) {
-        return false; /* AVX, and a system that says what it saves of it */
+        return 0; /* AVX, and a system that says what it saves of it */
     }
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (low & 6u) == 6u && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & 0x20u);
+    if ((low & 6u) != 6u || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & 0x20u)) {
+        return 0;
+    }
+    return (low & 0xe6u) == 0xe6u && (b & 0x80030000u) == 0x80030000u ? 2 : 1;
 }
 #endif
 """

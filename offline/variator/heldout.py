@@ -132,7 +132,7 @@ def condense(files: Iterable[Path]) -> dict[str, HeldOut]:
     about: dict[str, Any] = {}
     for path in sorted(files):
         with open_run(path) as file:
-            found = {
+            found: dict[str, Any] = {
                 "unit": str(file.attrs["unit"]),
                 "unit_file": _text(file["unit_file"]),
                 "parameters": {k: v for k, v in json.loads(file.attrs["parameters"]).items() if k != "load"},

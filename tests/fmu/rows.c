@@ -1,4 +1,4 @@
-/* Both forms of a kernel of rows, and the choice between them: how many differ, and whether vectors are wide. */
+/* All forms of a kernel of rows, and the choice between them: how many differ, and whether vectors are wide. */
 #include "kernels.c"
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ int main(void)
         memset(out[2], 0, 2 * sizeof out[0]);
         rt_add_rows_narrow(n, m, a, w, out[2]);
         wide = wide_vectors();
-        (wide ? rt_add_rows_wide : rt_add_rows_narrow)(n, m, a, w, out[3]);
+        (wide == 2 ? rt_add_rows_widest : wide ? rt_add_rows_wide : rt_add_rows_narrow)(n, m, a, w, out[3]);
 #endif
         for (int k = 1; k < 4; k++) {
             differ += memcmp(out[0], out[k], sizeof out[0]) != 0;

@@ -137,9 +137,10 @@ def test_power_in_is_stored_or_lost_at_any_state(name):
     machine, rng = MACHINES[name], np.random.default_rng(11)
     one = machine.model().instantiate()
     one.initialise()
-    for _ in range(25):
+    within = 1e-7 if machine.share > 1e-5 else 2e-6 if name.startswith(("tensioned", "decoupled")) else 2e-5
+    for _ in range(60):
         machine.draw(one, rng)
-        assert_balance(one, machine.share, 2e-5 if machine.share < 1e-5 else 1e-7)
+        assert_balance(one, machine.share, within)
 
 
 @pytest.mark.parametrize("name", [n for n in dict(SHIPPED) if load_unit(n).scenario

@@ -1,8 +1,11 @@
 """Torque converter and control of an automatic box: characteristic, balance, shift table, overlap."""
 
+from importlib import resources
+
 import numpy as np
 import pytest
 
+from rtcvt.engine.shifting import wanted_gear
 from rtcvt.kind import load_unit
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.shift import shift_table
@@ -80,3 +83,19 @@ def test_in_a_shift_the_torque_goes_over(shifted):
     assert off[200] == pytest.approx(0.0, abs=1e-12)
     assert (shifted["clutch.A.u"][k : k + 500] == 1.0).all()
     assert (shifted["lockup.u"][k : k + 300] == 0.0).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_speed_of_an_upshift_follows_the_demand_by_the_map(share):
+    """From gear 1 to 2, at the demand of this share of the full one, as the shipped map has it."""
+    unit = load_unit("shift_control")
+    lines = (resources.files("rtcvt") / "engine" / "automatic_6_up.csv").read_text().splitlines()
+    rows = np.array([line.split(",") for line in lines if line[0].isdigit()], dtype=float)
+    first = rows[rows[:, 0] == 1.0]
+    v = np.interp(share, first[:, 1], first[:, 2]) / 3.6
+    one = unit.build().instantiate()
+    one.initialise()
+    one.set("control.tau_drive", share * 2000.0)
+    for factor, gear in ((0.999, 1.0), (1.001, 2.0)):
+        one.set("control.w_out", factor * v / 0.316 * 3.9)
+        assert wanted_gear(one.x, one.u, one.p, one.model.data) == gear

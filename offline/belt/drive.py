@@ -292,9 +292,9 @@ def simulate(
     except KeyboardInterrupt:
         caught()
         complete = False
-    found = (part[: done + 1] for part in (q, v, turning, carried, stress, energy))
+    kept: list[Any] = [part[: done + 1] for part in (q, v, turning, carried, stress, energy)]
     counts = dict(zip(COUNTS, count.tolist(), strict=True))
-    return Run(drive, sample * np.arange(done + 1, dtype=np.float64), *found, counts, complete, last)
+    return Run(drive, sample * np.arange(done + 1, dtype=np.float64), *kept, counts, complete, last)
 
 
 def spans(run: Run) -> SpanValues:

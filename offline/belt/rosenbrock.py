@@ -50,7 +50,8 @@ def matrices(n: int, k: int) -> Matrices:
     S = np.zeros((6 + k, 4 + k))
     blocks = np.zeros((n, 4, 4)), np.zeros((n, 4, 8 + k)), np.zeros((n, 4, 4)), np.zeros((n, 4 + k, 4)), S
     by_speed = np.zeros((n, 3, 9)), np.zeros((n, 2, k)), np.zeros((n, k, 2)), np.zeros((k, k))
-    return Matrices(*blocks, *by_speed, *np.zeros((3, 6, 2)), np.zeros((n, 4)), S[-1])
+    B, Q, U = np.zeros((3, 6, 2))
+    return Matrices(*blocks, *by_speed, B, Q, U, np.zeros((n, 4)), S[-1])
 
 
 @compiled

@@ -116,7 +116,7 @@ def test_a_run_whose_newton_method_fails_takes_smaller_steps(monkeypatch, tmp_pa
     assert asked[3:] == pytest.approx([1.25e-5])
     asked.clear()
     tmp_path = tmp_path / "others"
-    monkeypatch.setattr(drawn, "_PARTS", (1, 2))
+    monkeypatch.setattr(drawn, "_STEP_PARTS", (1, 2))
     with pytest.raises(ArithmeticError):
         drawn.run(case, tmp_path)
 

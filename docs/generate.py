@@ -54,7 +54,7 @@ PAGES = {  # of the API: title, modules
         "Gear systems",
         ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.control.kers", "rtcvt.control.limits"),
     ),
-    "belts": ("Belt drives", ("rtcvt.belt.geometry", "rtcvt.offline.beltdrive.runs")),
+    "belts": ("Belt drives", ("rtcvt.belt.geometry", "rtcvt.offline.belt.runs")),
     "variators": (
         "Variators",
         (

@@ -154,7 +154,7 @@ def compared(ax: Axes, time: Array, full: Array, fast: Array, colour: str = COLO
     ax.plot(*thin(time, fast), color=RIGID, lw=1.1, ls=(0, (4, 3)))
 
 
-def aside(ax: Axes, told: str) -> None:
+def note_right(ax: Axes, told: str) -> None:
     """A note on the right above a panel."""
     ax.set_title(told, loc="right", fontweight="normal", color=GREY, fontsize=8.5)
 

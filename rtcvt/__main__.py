@@ -18,7 +18,7 @@ from rtcvt.module_path import leave_current_folder
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-AGAIN = 0.02  # [s]
+SIGNAL_INTERVAL = 0.02  # [s]
 
 _came: list[int] = []
 
@@ -31,7 +31,7 @@ def _end(number: int, frame: FrameType | None) -> None:
         sys.stderr.write(f"error: {signal.Signals(number).name}\n")
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, _again)
-        signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+        signal.setitimer(signal.ITIMER_REAL, SIGNAL_INTERVAL, SIGNAL_INTERVAL)
     _raise()
 
 

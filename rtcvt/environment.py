@@ -14,7 +14,7 @@ from typing import Any
 
 from rtcvt.errors import InputError
 
-LEAST_MEMORY = 768 * 2**20  # [bytes] of address space: libraries alone take 670 MB in some commands
+MIN_MEMORY = 768 * 2**20  # [bytes] of address space: libraries alone take 670 MB in some commands
 AMPLE_MEMORY = 4096 * 2**20  # [bytes] from which each thread of OpenBLAS has its own buffers
 LAST_SECOND = 253402300799  # of the year 9999
 
@@ -25,7 +25,7 @@ def require_memory() -> None:
     Raises
     ------
     InputError
-        A limit is below `LEAST_MEMORY`.
+        A limit is below `MIN_MEMORY`.
     """
     try:
         import resource
@@ -35,8 +35,8 @@ def require_memory() -> None:
         limit = resource.getrlimit(kind)[0]
         if limit == resource.RLIM_INFINITY or limit >= AMPLE_MEMORY:
             continue
-        if limit < LEAST_MEMORY:
-            allowed = f"at least {LEAST_MEMORY >> 10} kB of memory for a process, or unlimited"
+        if limit < MIN_MEMORY:
+            allowed = f"at least {MIN_MEMORY >> 10} kB of memory for a process, or unlimited"
             raise InputError(command, "", limit >> 10, allowed)
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from rtcvt.errors import InputError, near
 from rtcvt.lazily import lazily
-from rtcvt.unitfile import MOST_SUBSTEPS, Name, Record, UnitFile, located, read_unit_file
+from rtcvt.unitfile import MAX_SUBSTEPS, Name, Record, UnitFile, located, read_unit_file
 
 if TYPE_CHECKING:
     from rtcvt.model import Fidelity, Model
@@ -127,8 +127,8 @@ class Unit(Record):
         chosen = fidelity or next(iter(kind.fidelities))
         if chosen not in kind.fidelities:
             raise InputError(self.source, "model", chosen, " or ".join(kind.fidelities))
-        if substeps is not None and not (isinstance(substeps, int) and 1 <= substeps <= MOST_SUBSTEPS):
-            raise InputError(self.source, "substeps", substeps, f"an integer from 1 to {MOST_SUBSTEPS}")
+        if substeps is not None and not (isinstance(substeps, int) and 1 <= substeps <= MAX_SUBSTEPS):
+            raise InputError(self.source, "substeps", substeps, f"an integer from 1 to {MAX_SUBSTEPS}")
         try:
             model: Model = kind.build(self, chosen, substeps)
         except (ArithmeticError, ValueError) as error:  # a singular matrix is a ValueError

@@ -326,7 +326,7 @@ def to_si(value: float | str, unit: "str | Unit") -> float:
     return number
 
 
-LEAST, MOST = 1e-15, 1e15  # of the numbers that describe a machine, in SI units
+MIN_MAGNITUDE, MAX_MAGNITUDE = 1e-15, 1e15  # of the numbers that describe a machine, in SI units
 
 
 def of_machine(value: float | str, unit: str) -> float:
@@ -335,11 +335,11 @@ def of_machine(value: float | str, unit: str) -> float:
     Raises
     ------
     ValueError
-        See `to_si`; or below `LEAST` or above `MOST`, where sums and products are not what they should be.
+        See `to_si`; or below `MIN_MAGNITUDE` or above `MAX_MAGNITUDE`, where sums and products lose their meaning.
     """
     number = to_si(value, unit)
-    if number != 0.0 and not LEAST <= abs(number) <= MOST:
-        raise ValueError(f"{wanted(unit)}, 0 or of a size between {LEAST:g} and {MOST:g}")
+    if number != 0.0 and not MIN_MAGNITUDE <= abs(number) <= MAX_MAGNITUDE:
+        raise ValueError(f"{wanted(unit)}, 0 or of a size between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g}")
     return number
 
 

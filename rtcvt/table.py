@@ -48,6 +48,7 @@ class Row(NamedTuple):
     books: Books | None = None  # of an output: what the energy balance makes of it
 
 
+TINY = 1e-9  # least value of what must be above zero
 TOO_COARSE = Row(
     "status.step_too_coarse",
     "1",

@@ -128,7 +128,7 @@ Duration = Annotated[float, quantity_in("s", above=0.0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
-MOST_SUBSTEPS = 10_000
+MAX_SUBSTEPS = 10_000
 
 
 class Solver(Record):
@@ -136,7 +136,7 @@ class Solver(Record):
 
     method: Literal["rosenbrock", "rk4"] = "rosenbrock"  # rosenbrock for stiff models
     step: Duration = 1e-3  # communication step of the unit
-    substeps: Annotated[int, Field(ge=1, le=MOST_SUBSTEPS)] = 1  # internal steps in a step
+    substeps: Annotated[int, Field(ge=1, le=MAX_SUBSTEPS)] = 1  # internal steps in a step
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ from rtcvt.belt.layout import N_ARC, Arc, D
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.html import COLOURS
 from rtcvt.kind import load_unit
-from rtcvt.offline.beltdrive import rigid_elements
-from rtcvt.offline.beltdrive.results import Case, Result, result
-from rtcvt.offline.beltdrive.runs import changed
-from rtcvt.offline.beltdrive.studies import STUDIES, figures, run_study
-from rtcvt.offline.beltdrive.verification import compare
+from rtcvt.offline.belt import rigid_elements
+from rtcvt.offline.belt.results import Case, Result, result
+from rtcvt.offline.belt.runs import changed
+from rtcvt.offline.belt.studies import STUDIES, figures, run_study
+from rtcvt.offline.belt.verification import compare
 from rtcvt.offline.pictures import RC, thin
 from rtcvt.scenario import Scenario, Table, sample_inputs
 from rtcvt.simulate import Result as Run
@@ -38,7 +38,7 @@ from studies.static_sheave import press
 Array = NDArray[np.float64]
 
 ROOT = Path(__file__).parents[1]
-DRIVES = ROOT / "tests" / "data" / "beltdrive"
+DRIVES = ROOT / "tests" / "data" / "belt"
 LATE = 300  # [ms]
 
 

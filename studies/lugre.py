@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from rtcvt.offline.beltdrive.sheave import STICK, bristle
+from rtcvt.offline.belt.sheave import STICK, bristle
 
 Array = NDArray[np.float64]
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from scipy.sparse.linalg import spsolve
 
-from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, elastic_forces, elastic_tangent, shape
-from rtcvt.offline.beltdrive.friction import sliding
-from rtcvt.offline.beltdrive.sheave import (
+from rtcvt.offline.belt.ancf import Cable, axial_force, cable, elastic_forces, elastic_tangent, shape
+from rtcvt.offline.belt.friction import sliding
+from rtcvt.offline.belt.sheave import (
     Contact,
+    Pose,
     contact_forces,
     contact_tangent,
     post_newton,
@@ -109,16 +110,14 @@ def _balance(c: Cable, con: Contact, q: Array, state: Array, load: float, free: 
     zero, still = np.zeros_like(q), np.zeros(1)
     work, pairs = scratch(n_s), np.zeros((n, 2), dtype=np.int64)
     unbordered = np.array([-1], dtype=np.int64), np.zeros((n + 1, 4, 4)), np.zeros((5, 4))
-    T = np.zeros(4 * n + 4)
+    x, T = Pose(q, zero, still, still, state), np.zeros(4 * n + 4)
     T[1::4] = 1.0
     for _ in range(200):
-        switching = post_newton(con, c.L, n, q, zero, still, still, state, state, work[0])
+        switching = post_newton(con, c.L, x, state, work[0])
         count = touching(state, pairs)
         f_el, f_con = np.zeros_like(q), np.zeros_like(q)
         elastic_forces(c, q, zero, n, f_el)
-        contact_forces(
-            con, c.L, q, zero, still, still, state, pairs, count, work[0], f_con, np.zeros(1), np.zeros((1, 2))
-        )
+        contact_forces(con, x, pairs, count, work[0], f_con, np.zeros(1), np.zeros((1, 2)))
         y = con.center[0, 1]
         residual = np.append((f_el + f_con).ravel(), SPRING * (y - RADIUS) - load - f_con[:, 1].sum())
         if np.max(np.abs(residual[free])) < 1e-9 * c.EA and switching == 0.0:
@@ -127,9 +126,7 @@ def _balance(c: Cable, con: Contact, q: Array, state: Array, load: float, free: 
         elastic_tangent(c, q, zero, n, 0.0, work[2], D, G, N)
         K = _dense(D, G, N)
         D, G, N = _blocks(n)
-        contact_tangent(
-            con, c.L, q, zero, still, still, 0.0, state, pairs, count, unbordered[0], work, D, G, N, *unbordered[1:]
-        )
+        contact_tangent(con, x, 0.0, pairs, count, unbordered[0], work, D, G, N, *unbordered[1:])
         K_c = _dense(D, G, N)
         A = np.block([[K + K_c, -(K_c @ T)[:, None]], [-(T @ K_c)[None], np.array([[SPRING + T @ K_c @ T]])]])
         d = np.zeros_like(residual)

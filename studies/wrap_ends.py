@@ -20,7 +20,7 @@ from scipy.sparse.linalg import spsolve
 
 from rtcvt.belt.friction import held_ratio
 from rtcvt.belt.unit import AncfModel, Belt, BeltUnit, HybridModel, Pulley
-from rtcvt.offline.beltdrive.drive import Run, build, simulate, spans
+from rtcvt.offline.belt.drive import Run, build, simulate, spans
 from rtcvt.scenario import Scenario, Table
 
 Array = NDArray[np.float64]

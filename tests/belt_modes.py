@@ -22,10 +22,10 @@ from rtcvt.belt.model import build_belt
 from rtcvt.belt.resonance import coriolis_share
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import BeltUnit
-from rtcvt.offline.beltdrive.drive import Drive, build
-from rtcvt.offline.beltdrive.motion import Sheaves, newton_matrix, work
-from rtcvt.offline.beltdrive.shafts import load_torque
-from rtcvt.offline.beltdrive.sheave import touching
+from rtcvt.offline.belt.drive import Drive, build
+from rtcvt.offline.belt.motion import Sheaves, newton_matrix, work
+from rtcvt.offline.belt.shafts import load_torque
+from rtcvt.offline.belt.sheave import touching
 
 __all__ = ["Mode", "ancf_modes", "ancf_spans", "assert_same_modes", "hybrid_modes", "span_frequencies_rolling"]
 

@@ -9,7 +9,7 @@ from rtcvt.belt.layout import BeltP, Cell, D
 from rtcvt.belt.unit import AncfModel, Belt, BeltUnit, Decoupler, HybridModel, Pulley
 from rtcvt.kind import load_unit
 
-SERPENTINE = Path(__file__).parent / "data" / "beltdrive" / "serpentine.toml"
+SERPENTINE = Path(__file__).parent / "data" / "belt" / "serpentine.toml"
 TENSIONED = SERPENTINE.with_name("tensioned.toml")
 DECOUPLER = {"inertia": 3e-3, "stiffness": 20.0, "damping": 0.02, "direction": "clockwise"}  # as the drive turns
 

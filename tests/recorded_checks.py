@@ -5,7 +5,7 @@
 runs the checks, all or those whose name contains a NAME, and writes ``tests/data/checks.json``: by unit the value of
 each figure. `rtcvt check` prints the same figures; those of the KERS event are those of
 ``examples/kers_event.py``. Belt drives are checked against the runs of their full models in
-``tests/data/beltdrive/full_runs.h5``;
+``tests/data/belt/full_runs.h5``;
 
     PYTHONPATH=examples:tests python -m tests.recorded_checks full FOLDER [NAME ...]
 
@@ -49,8 +49,8 @@ from kers_event import Event, pushbelt, run_event, toroidal
 from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Instance
 from rtcvt.model.balance import balance
-from rtcvt.offline.beltdrive.results import Result, result
-from rtcvt.offline.beltdrive.verification import Comparison, compare, load_cases
+from rtcvt.offline.belt.results import Result, result
+from rtcvt.offline.belt.verification import Comparison, compare, load_cases
 from rtcvt.offline.pog.check import Check as GearCheck
 from rtcvt.offline.pog.check import check_unit
 from rtcvt.offline.variator.check import Check
@@ -64,7 +64,7 @@ from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.reduced.model import ReducedModel
 
 DATA = Path(__file__).parent / "data"
-FILE, FULL = DATA / "checks.json", DATA / "beltdrive" / "full_runs.h5"
+FILE, FULL = DATA / "checks.json", DATA / "belt" / "full_runs.h5"
 ALLOWED = 1.1  # of the recorded value
 BELTS = ("accessory_5pk", "two_pulley_belt")
 CAR = "kinetic energy of the car at 100 km/h"

@@ -91,3 +91,10 @@ def test_named_functions_exist():
     assert len(places) > 50
     for module, _, name in (place.partition(":") for place in places):
         assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_a_former_name_of_a_module_still_gives_it():
+    from rtcvt.offline.belt import runs
+    from rtcvt.offline.beltdrive import runs as former
+
+    assert all(getattr(former, name) is getattr(runs, name) for name in former.__all__)

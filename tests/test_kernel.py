@@ -14,7 +14,7 @@ from numba.core.errors import NumbaError
 
 from rtcvt.kernel import kernel
 from rtcvt.numerics.linalg import lu
-from rtcvt.offline.beltdrive.compiled import compiled as beltdrive
+from rtcvt.offline.belt.compiled import compiled as beltdrive
 from rtcvt.offline.nonsmooth.compiled import compiled as nonsmooth
 from rtcvt.offline.pushbelt.compiled import compiled as pushbelt
 

@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtcvt.numerics.elementary import cos, exp, log, power, sin
-from rtcvt.numerics.linalg import lu, lu_solve, lu_solve_transposed, ring_lu, ring_solve
+from rtcvt.numerics.linalg import (
+    core_lu,
+    core_memory,
+    core_solve,
+    lu,
+    lu_solve,
+    lu_solve_transposed,
+    ring_lu,
+    ring_solve,
+)
 
 
 @given(st.floats(-1e5, 1e5, exclude_min=True, exclude_max=True))
@@ -91,3 +100,17 @@ def test_a_ring_with_rows_of_another_size_behind_it():
     ring_lu(m, n, w, 0, n * n)
     ring_solve(m, n, w, 0, n * n, n * n + n)
     assert w[n * n + n :] == pytest.approx(np.linalg.solve(A, b), rel=1e-9)
+
+
+@pytest.mark.parametrize("followers", [0, 1, 3, 6])
+def test_followers_are_left_out_of_the_dense_system(followers):
+    """Nothing follows from the last state, the last but one moves it alone, and so on; the first are dense."""
+    rng, n, h = np.random.default_rng(followers), 6, 0.1
+    A, b = rng.normal(size=(n, n)), rng.normal(size=n)
+    for k in range(n - followers, n):
+        A[:k, k] = 0.0
+    w = np.concatenate([A.ravel(), b, np.zeros(core_memory(n))])
+    core_lu(n, h, w, 0, n * n + n)
+    core_solve(n, w, n * n + n, n * n)
+    assert w[n * n + n] == n - followers
+    assert w[n * n : n * n + n] == pytest.approx(np.linalg.solve(np.eye(n) - h * A, b), rel=1e-12)

@@ -1,1 +1,1 @@
-"""Belt drives as full models: a flexible belt on sheaves, resolved in space and time."""
+"""The former name of `rtcvt.offline.belt`, for scripts that import `runs` from here."""

@@ -32,7 +32,7 @@ from rtcvt.simulate import Result, require_fitting, simulate
 Array = NDArray[np.float64]
 
 REFINEMENT = 4  # internal steps of the reference in one of the real-time model
-SMALL = 0.01  # of the largest signal of a kind: below, errors are relative to this
+SIGNAL_FLOOR = 0.01  # of the largest signal of a kind: below, errors are relative to this
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _check_scenario(unit: GearSystem, scenario: Scenario, rigid: Model, full: Mo
         largest = max((float(np.max(np.abs(c[n]))) for n in names), default=0.0)
         for name in names:
             difference = np.abs(a[name] - c[name])
-            scale = max(float(np.max(np.abs(c[name]))), SMALL * largest, 1e-12)
+            scale = max(float(np.max(np.abs(c[name]))), SIGNAL_FLOOR * largest, 1e-12)
             errors.append(ErrorRow(
                 scenario=scenario.name, name=name, unit=rigid.by_name[name].unit,
                 value=float(np.sqrt(np.mean(difference[counted] ** 2)) / scale),

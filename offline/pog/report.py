@@ -22,11 +22,11 @@ from rtcvt.offline.pictures import (
     INK,
     INTERVALS,
     RIGID,
-    aside,
     cards,
     drawing,
     mark,
     names_beside,
+    note_right,
     report,
     thin,
     under,
@@ -356,7 +356,7 @@ def _draw(ax: Axes, s: ScenarioCheck, panel: _Panel) -> None:
     for start, end in _runs(s.full.status == SATURATED):
         ax.axvspan(s.full.time[start], s.full.time[end], 0.955, 1.0, color=AMBER, lw=0, zorder=5)
     if panel.about:
-        aside(ax, panel.about)
+        note_right(ax, panel.about)
     ax.set_ylabel(panel.unit)
     ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
     if sum(bool(c.label) for c in panel.curves) > 1:

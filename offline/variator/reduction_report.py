@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, number, percent, table, text
-from rtcvt.offline.pictures import RIGID, aside, cards, drawing, over_sections, report, under
+from rtcvt.offline.pictures import RIGID, cards, drawing, note_right, over_sections, report, under
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.fields import KEPT
@@ -201,7 +201,7 @@ def _field_pictures(r: Reduction) -> str:
                     ax.set_title(name)
         for ax, n in zip(grid[0], chosen, strict=True):
             i, xi, _, f = s.point[n]
-            aside(ax, f"i = {i:.2f}, xi = {xi:.2f}, {f * F_REF / 1e3:.0f} kN")
+            note_right(ax, f"i = {i:.2f}, xi = {xi:.2f}, {f * F_REF / 1e3:.0f} kN")
     return shown("Settled fields, over F_O: full model, and dashed what cross-validation predicts from the other runs.")
 
 

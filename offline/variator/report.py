@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, number, percent, quantity, table, text
-from rtcvt.offline.pictures import GREY, RIGID, aside, drawing, mark, over_sections, report, thin, under, verdict
+from rtcvt.offline.pictures import GREY, RIGID, drawing, mark, note_right, over_sections, report, thin, under, verdict
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY
 from rtcvt.offline.pushbelt.unit.parameters import is_belt_of
@@ -264,7 +264,7 @@ def _transients(branches: Sequence[Branched]) -> str:
             load.plot(time, full["tau_O"], color=GREY, lw=1.2, ls=(0, (1, 1)))
             load.grid(visible=False)
             ax.set_title("given")
-            aside(ax, "right, dotted: load torque [N·m]")
+            note_right(ax, "right, dotted: load torque [N·m]")
             ax.legend()
             for ax, (title, key, unit, factor) in zip((grid[0, 1], grid[1, 0], grid[1, 1]), panels, strict=True):
                 for source, values, look in (
@@ -312,7 +312,7 @@ def _fields(fields: Sequence[Field]) -> str:
             point = f.passage.point
             ax.set_title(f"{f.held.run.name}: i = {point['ratio']:.2f}, xi = {point['xi']:.2f}", fontsize=9)
             error = nrmse(f.fields["hybrid"], f.fields["full"])
-            aside(ax, f"{100.0 * error:.1f} %")
+            note_right(ax, f"{100.0 * error:.1f} %")
             ax.set_ylabel("kN/m")
             over_sections(ax, labels=f in chosen[-2:])
         grid[0, 0].legend()

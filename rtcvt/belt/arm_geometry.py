@@ -20,7 +20,7 @@ from rtcvt.belt.unit import BeltUnit, place
 
 Array = NDArray[np.float64]
 
-BEYOND = 0.02  # behind the end stops the way changes by this angle more [rad]
+STOP_MARGIN = 0.02  # behind the end stops the way changes by this angle more [rad]
 INTERVALS = 48  # of the tables over the angle
 
 
@@ -75,7 +75,7 @@ def bending(unit: BeltUnit, i: int) -> float:
 def nodes(unit: BeltUnit, i: int) -> Array:
     """Angles [rad] of the tables of pulley `i`'s arm."""
     arm = unit.arms[i]
-    return np.linspace(arm.stops[0] - BEYOND, arm.stops[1] + BEYOND, INTERVALS + 1)
+    return np.linspace(arm.stops[0] - STOP_MARGIN, arm.stops[1] + STOP_MARGIN, INTERVALS + 1)
 
 
 def over_angle(unit: BeltUnit, i: int) -> list[SpanOverAngle]:

@@ -19,60 +19,44 @@ P, P', the turn of the spans and its derivative come from cubic Hermite interpol
 is: so that the energy balance is exact. Beyond the tables, a little behind the stops, the way is constant.
 """
 
+from rtcvt.belt import places
 from rtcvt.belt.friction import place_limits
 from rtcvt.belt.layout import Arc, ArmD, ArmP, ArmX, BeltP, Cell, Span, Wrap
-from rtcvt.belt.places import (
-    arc,
-    arm_of_span,
-    arm_row,
-    arm_table,
-    arms,
-    before,
-    cell,
-    faces,
-    p_arm,
-    pulleys,
-    span,
-    span_cell,
-    states,
-    wrap,
-    x_arm,
-)
 from rtcvt.kernel import kernel
 
 
 @kernel
 def arm_inertia(m, p, data):
     """Moment of inertia of an arm about its pivot with its share of the belt [kg.m2]."""
-    belt = data[arm_row(m, data) + ArmD.BELT] * p[BeltP.M] / (1.0 + p[BeltP.T_0] / p[BeltP.EA])
-    return p[p_arm(m, data) + ArmP.J] + belt
+    belt = data[places.arm_row(m, data) + ArmD.BELT] * p[BeltP.M] / (1.0 + p[BeltP.T_0] / p[BeltP.EA])
+    return p[places.p_arm(m, data) + ArmP.J] + belt
 
 
 @kernel
 def way_lever(j, data, work):
     """P' of span j [m]; call `place_arms` first."""
-    return work[span(j, data) + Span.LEVER]
+    return work[places.span(j, data) + Span.LEVER]
 
 
 @kernel
 def lever_by_angle(j, data, work):
     """P'' of span j [m]."""
-    return work[span(j, data) + Span.LEVER_BY_ANGLE]
+    return work[places.span(j, data) + Span.LEVER_BY_ANGLE]
 
 
 @kernel
 def way_rate(j, x, data, work):
     """Rate of P of span j [m/s]."""
-    m = arm_of_span(j, data)
+    m = places.arm_of_span(j, data)
     if m < 0:
         return 0.0
-    return way_lever(j, data, work) * x[x_arm(m, data) + ArmX.W]
+    return way_lever(j, data, work) * x[places.x_arm(m, data) + ArmX.W]
 
 
 @kernel
 def interpolate(what, derivative, m, j, theta, data):
     """P (`what` 0) or turn (2) of span j at an angle of arm m, or its first or second derivative; constant beyond."""
-    row = arm_row(m, data)
+    row = places.arm_row(m, data)
     width = data[row + ArmD.WIDTH]
     count = int(data[row + ArmD.INTERVALS])
     along = (theta - data[row + ArmD.FIRST]) / width
@@ -86,7 +70,7 @@ def interpolate(what, derivative, m, j, theta, data):
     k = int(along)
     k = count - 1 if k >= count else k
     s = along - k
-    at = arm_table(j, data) + 4 * k + what
+    at = places.arm_table(j, data) + 4 * k + what
     a = data[at]
     b = data[at + 4]
     da = width * data[at + 1]
@@ -103,13 +87,14 @@ def interpolate(what, derivative, m, j, theta, data):
 @kernel
 def place_arms(x, p, data, work):
     """Write lengths of the spans, their levers and turns, and the limits of the wraps at the angles of the arms."""
-    for j in range(pulleys(data)):
-        m = arm_of_span(j, data)
+    for j in range(places.pulleys(data)):
+        m = places.arm_of_span(j, data)
         if m >= 0:
-            at = span(j, data)
-            theta = x[x_arm(m, data) + ArmX.THETA]
-            reach = data[arc(j, data) + Arc.REACH]
-            work[cell(span_cell(j, data), data) + Cell.LENGTH] = reach + interpolate(0, 0, m, j, theta, data)
+            at = places.span(j, data)
+            theta = x[places.x_arm(m, data) + ArmX.THETA]
+            reach = data[places.arc(j, data) + Arc.REACH]
+            own = places.cell(places.span_cell(j, data), data)
+            work[own + Cell.LENGTH] = reach + interpolate(0, 0, m, j, theta, data)
             work[at + Span.LEVER] = interpolate(0, 1, m, j, theta, data)
             work[at + Span.LEVER_BY_ANGLE] = interpolate(0, 2, m, j, theta, data)
             work[at + Span.TURN] = interpolate(2, 0, m, j, theta, data)
@@ -120,35 +105,35 @@ def place_arms(x, p, data, work):
 @kernel
 def limits_by_arms(x, p, data, work):
     """Write the limits of the wraps that arms turn; call `set_limits` first."""
-    for i in range(pulleys(data)):
-        j = before(i, data)
-        if arm_of_span(i, data) >= 0 or arm_of_span(j, data) >= 0:
-            at = wrap(i, data)
-            sigma = data[arc(i, data) + Arc.SIGMA]
-            turn = sigma * (work[span(i, data) + Span.TURN] - work[span(j, data) + Span.TURN])
+    for i in range(places.pulleys(data)):
+        j = places.before(i, data)
+        if places.arm_of_span(i, data) >= 0 or places.arm_of_span(j, data) >= 0:
+            at = places.wrap(i, data)
+            sigma = data[places.arc(i, data) + Arc.SIGMA]
+            turn = sigma * (work[places.span(i, data) + Span.TURN] - work[places.span(j, data) + Span.TURN])
             by_angle = place_limits(i, turn, x, p, data, work)
             work[at + Wrap.KAPPA_BY_TURN] = by_angle * (work[at + Wrap.KAPPA] + 1.0)
-            work[at + Wrap.FACE_KAPPA_BY_TURN] = by_angle / faces(data) * (work[at + Wrap.FACE_KAPPA] + 1.0)
+            work[at + Wrap.FACE_KAPPA_BY_TURN] = by_angle / places.faces(data) * (work[at + Wrap.FACE_KAPPA] + 1.0)
 
 
 @kernel
 def kappa_by_angle(face, i, m, data, work):
     """Derivative of the limit kappa of pulley i's wrap, or of each of its faces (`face` 1), to the angle of arm m."""
-    j = before(i, data)
+    j = places.before(i, data)
     turn = 0.0
-    if arm_of_span(i, data) == m:
-        turn += work[span(i, data) + Span.TURN_BY_ANGLE]
-    if arm_of_span(j, data) == m:
-        turn -= work[span(j, data) + Span.TURN_BY_ANGLE]
-    sigma = data[arc(i, data) + Arc.SIGMA]
-    return sigma * turn * work[wrap(i, data) + (Wrap.FACE_KAPPA_BY_TURN if face == 1 else Wrap.KAPPA_BY_TURN)]
+    if places.arm_of_span(i, data) == m:
+        turn += work[places.span(i, data) + Span.TURN_BY_ANGLE]
+    if places.arm_of_span(j, data) == m:
+        turn -= work[places.span(j, data) + Span.TURN_BY_ANGLE]
+    sigma = data[places.arc(i, data) + Arc.SIGMA]
+    return sigma * turn * work[places.wrap(i, data) + (Wrap.FACE_KAPPA_BY_TURN if face == 1 else Wrap.KAPPA_BY_TURN)]
 
 
 @kernel
 def stop_torque(what, m, theta, W, p, data):
     """Torque of an arm's stops [N.m]; `what` 1, 2: its derivative to angle or speed, 3: energy [J], 4: loss [W]."""
-    row = arm_row(m, data)
-    a = p_arm(m, data)
+    row = places.arm_row(m, data)
+    a = places.p_arm(m, data)
     side = 0.0
     z = 0.0
     if theta > data[row + ArmD.HIGH]:
@@ -173,15 +158,15 @@ def stop_torque(what, m, theta, W, p, data):
 @kernel
 def arm_spring(m, theta, p, data):
     """Torque of an arm's spring and of the belt's bending [N.m]."""
-    a = p_arm(m, data)
-    return p[a + ArmP.M_0] + data[arm_row(m, data) + ArmD.BENDS] - p[a + ArmP.K] * theta
+    a = places.p_arm(m, data)
+    return p[a + ArmP.M_0] + data[places.arm_row(m, data) + ArmD.BENDS] - p[a + ArmP.K] * theta
 
 
 @kernel
 def arm_rates(m, torque, x, p, data, dx):
     """Rates of an arm on which belt and pulley act by a torque [N.m]."""
-    at = x_arm(m, data)
-    a = p_arm(m, data)
+    at = places.x_arm(m, data)
+    a = places.p_arm(m, data)
     theta = x[at + ArmX.THETA]
     W = x[at + ArmX.W]
     M = x[at + ArmX.M]
@@ -196,9 +181,9 @@ def arm_rates(m, torque, x, p, data, dx):
 @kernel
 def arm_tangent(m, x, p, data, jac):
     """Add the derivatives of `arm_rates`, torque held, to the rows of an arm."""
-    n_x = states(data)
-    at = x_arm(m, data)
-    a = p_arm(m, data)
+    n_x = places.states(data)
+    at = places.x_arm(m, data)
+    a = places.p_arm(m, data)
     theta = x[at + ArmX.THETA]
     W = x[at + ArmX.W]
     inverse = 1.0 / arm_inertia(m, p, data)
@@ -218,9 +203,9 @@ def arm_tangent(m, x, p, data, jac):
 def arm_energy(x, p, data):
     """Energy of all arms [J]."""
     energy = 0.0
-    for m in range(arms(data)):
-        at = x_arm(m, data)
-        a = p_arm(m, data)
+    for m in range(places.arms(data)):
+        at = places.x_arm(m, data)
+        a = places.p_arm(m, data)
         W = x[at + ArmX.W]
         spring = arm_spring(m, x[at + ArmX.THETA], p, data)
         energy += 0.5 * arm_inertia(m, p, data) * W * W + 0.5 * spring * spring / p[a + ArmP.K]
@@ -233,9 +218,9 @@ def arm_energy(x, p, data):
 def arm_loss(x, p, data):
     """Power that all arms lose in damping, dry friction and stops [W]."""
     loss = 0.0
-    for m in range(arms(data)):
-        at = x_arm(m, data)
-        a = p_arm(m, data)
+    for m in range(places.arms(data)):
+        at = places.x_arm(m, data)
+        a = places.p_arm(m, data)
         W = x[at + ArmX.W]
         loss += p[a + ArmP.C] * W * W + stop_torque(4, m, x[at + ArmX.THETA], W, p, data)
         if p[a + ArmP.M_F] > 0.0:
@@ -246,15 +231,15 @@ def arm_loss(x, p, data):
 @kernel
 def start_arms(T, p, data, x):
     """Angles at which the springs hold the belt at a tension [N]."""
-    for m in range(arms(data)):
-        at = x_arm(m, data)
-        a = p_arm(m, data)
+    for m in range(places.arms(data)):
+        at = places.x_arm(m, data)
+        a = places.p_arm(m, data)
         theta = 0.0
         for _ in range(50):
             pull = 0.0
             bend = 0.0
-            for j in range(pulleys(data)):
-                if arm_of_span(j, data) == m:
+            for j in range(places.pulleys(data)):
+                if places.arm_of_span(j, data) == m:
                     pull += interpolate(0, 1, m, j, theta, data)
                     bend += interpolate(0, 2, m, j, theta, data)
             missing = arm_spring(m, theta, p, data) - T * pull

@@ -23,97 +23,87 @@ the next one: its opening and closing are late by less than a step. An overrunni
 stiffness of its clutch. Machine and bearing are those of the shaft; the pulley has its inertia alone.
 """
 
+from rtcvt.belt import places
 from rtcvt.belt.layout import N_DECOUPLER_Y, D, DecouplerD, DecouplerP, DecouplerX, DecouplerY
-from rtcvt.belt.places import (
-    clutch,
-    decoupler_pulley,
-    decoupler_row,
-    decouplers,
-    p_decoupler,
-    speed,
-    states,
-    x_decoupler,
-    x_speed,
-)
 from rtcvt.kernel import kernel
 
 
 @kernel
 def ahead(m, omega, x, data):
     """nu: speed by which pulley m, turning with omega, winds up its spring [rad/s]."""
-    sense = data[decoupler_row(m, data) + DecouplerD.SENSE]
-    return sense * (omega - x[x_decoupler(m, data) + DecouplerX.W])
+    sense = data[places.decoupler_row(m, data) + DecouplerD.SENSE]
+    return sense * (omega - x[places.x_decoupler(m, data) + DecouplerX.W])
 
 
 @kernel
 def switch_clutches(x, p, data, work):
     """Which clutches are locked (1) or free (0) at `x`, into W_CLUTCH."""
-    for m in range(decouplers(data)):
-        a = p_decoupler(m, data)
-        i = decoupler_pulley(m, data)
-        M = p[a + DecouplerP.K] * x[x_decoupler(m, data) + DecouplerX.TWIST]
-        M += p[a + DecouplerP.C] * ahead(m, speed(i, x, data), x, data)
-        work[clutch(m, data)] = 1.0 if M + p[a + DecouplerP.M_D] >= 0.0 else 0.0
+    for m in range(places.decouplers(data)):
+        a = places.p_decoupler(m, data)
+        i = places.decoupler_pulley(m, data)
+        M = p[a + DecouplerP.K] * x[places.x_decoupler(m, data) + DecouplerX.TWIST]
+        M += p[a + DecouplerP.C] * ahead(m, places.speed(i, x, data), x, data)
+        work[places.clutch(m, data)] = 1.0 if M + p[a + DecouplerP.M_D] >= 0.0 else 0.0
 
 
 @kernel
 def twist_rate(m, omega, x, p, data, work):
     """delta' [rad/s] of decoupler m, whose pulley turns with omega."""
-    if work[clutch(m, data)] != 0.0:
+    if work[places.clutch(m, data)] != 0.0:
         return ahead(m, omega, x, data)
-    a = p_decoupler(m, data)
-    spring = p[a + DecouplerP.K] * x[x_decoupler(m, data) + DecouplerX.TWIST]
+    a = places.p_decoupler(m, data)
+    spring = p[a + DecouplerP.K] * x[places.x_decoupler(m, data) + DecouplerX.TWIST]
     return -(spring + p[a + DecouplerP.M_D]) / p[a + DecouplerP.C]
 
 
 @kernel
 def clutch_torque(m, omega, x, p, data, work):
     """``s M`` [N.m], by which the pulley drives its shaft, anticlockwise."""
-    a = p_decoupler(m, data)
-    sense = data[decoupler_row(m, data) + DecouplerD.SENSE]
-    if work[clutch(m, data)] == 0.0:
+    a = places.p_decoupler(m, data)
+    sense = data[places.decoupler_row(m, data) + DecouplerD.SENSE]
+    if work[places.clutch(m, data)] == 0.0:
         return -sense * p[a + DecouplerP.M_D]
-    M = p[a + DecouplerP.K] * x[x_decoupler(m, data) + DecouplerX.TWIST]
+    M = p[a + DecouplerP.K] * x[places.x_decoupler(m, data) + DecouplerX.TWIST]
     return sense * (M + p[a + DecouplerP.C] * ahead(m, omega, x, data))
 
 
 @kernel
 def decoupler_rates(m, torque, omega, x, p, data, dx, work):
     """Rates of a shaft on which machine and bearing act by a torque [N.m], and of its spring."""
-    at = x_decoupler(m, data)
+    at = places.x_decoupler(m, data)
     driven = torque + clutch_torque(m, omega, x, p, data, work)
-    dx[at + DecouplerX.W] = driven / p[p_decoupler(m, data) + DecouplerP.J]
+    dx[at + DecouplerX.W] = driven / p[places.p_decoupler(m, data) + DecouplerP.J]
     dx[at + DecouplerX.TWIST] = twist_rate(m, omega, x, p, data, work)
 
 
 @kernel
 def decoupler_columns(m, i, row, scale, p, data, jac, work):
     """Add `scale` times the derivative of ``s M`` of decoupler m, of pulley i, to a row."""
-    if work[clutch(m, data)] == 0.0:
+    if work[places.clutch(m, data)] == 0.0:
         return
-    a = p_decoupler(m, data)
-    sense = data[decoupler_row(m, data) + DecouplerD.SENSE]
-    at = row * states(data)
-    state = x_decoupler(m, data)
+    a = places.p_decoupler(m, data)
+    sense = data[places.decoupler_row(m, data) + DecouplerD.SENSE]
+    at = row * places.states(data)
+    state = places.x_decoupler(m, data)
     jac[at + state + DecouplerX.TWIST] += scale * sense * p[a + DecouplerP.K]
-    jac[at + x_speed(i, data)] += scale * p[a + DecouplerP.C]
+    jac[at + places.x_speed(i, data)] += scale * p[a + DecouplerP.C]
     jac[at + state + DecouplerX.W] -= scale * p[a + DecouplerP.C]
 
 
 @kernel
 def decoupler_rows(m, slope, p, data, jac, work):
     """The rows of a decoupler; `slope` is that of the torque of machine and bearing over the shaft's speed."""
-    a = p_decoupler(m, data)
-    row = decoupler_row(m, data)
-    i = decoupler_pulley(m, data)
-    n_x = states(data)
-    at = x_decoupler(m, data)
+    a = places.p_decoupler(m, data)
+    row = places.decoupler_row(m, data)
+    i = places.decoupler_pulley(m, data)
+    n_x = places.states(data)
+    at = places.x_decoupler(m, data)
     inverse = 1.0 / p[a + DecouplerP.J]
     jac[(at + DecouplerX.W) * n_x + at + DecouplerX.W] += slope * inverse
     decoupler_columns(m, i, at + DecouplerX.W, inverse, p, data, jac, work)
     twist = (at + DecouplerX.TWIST) * n_x
-    if work[clutch(m, data)] != 0.0:
-        jac[twist + x_speed(i, data)] += data[row + DecouplerD.SENSE]
+    if work[places.clutch(m, data)] != 0.0:
+        jac[twist + places.x_speed(i, data)] += data[row + DecouplerD.SENSE]
         jac[twist + at + DecouplerX.W] -= data[row + DecouplerD.SENSE]
     else:
         jac[twist + at + DecouplerX.TWIST] -= p[a + DecouplerP.K] / p[a + DecouplerP.C]
@@ -123,10 +113,10 @@ def decoupler_rows(m, slope, p, data, jac, work):
 def decoupler_energy(x, p, data):
     """Energy of all shafts and springs [J]."""
     energy = 0.0
-    for m in range(decouplers(data)):
-        a = p_decoupler(m, data)
-        w = x[x_decoupler(m, data) + DecouplerX.W]
-        twist = x[x_decoupler(m, data) + DecouplerX.TWIST]
+    for m in range(places.decouplers(data)):
+        a = places.p_decoupler(m, data)
+        w = x[places.x_decoupler(m, data) + DecouplerX.W]
+        twist = x[places.x_decoupler(m, data) + DecouplerX.TWIST]
         energy += 0.5 * p[a + DecouplerP.J] * w * w + 0.5 * p[a + DecouplerP.K] * twist * twist
     return energy
 
@@ -135,9 +125,9 @@ def decoupler_energy(x, p, data):
 def decoupler_loss(x, p, data, work):
     """Power that all dampers and clutches lose [W]."""
     loss = 0.0
-    for m in range(decouplers(data)):
-        a = p_decoupler(m, data)
-        omega = speed(decoupler_pulley(m, data), x, data)
+    for m in range(places.decouplers(data)):
+        a = places.p_decoupler(m, data)
+        omega = places.speed(places.decoupler_pulley(m, data), x, data)
         rate = twist_rate(m, omega, x, p, data, work)
         loss += p[a + DecouplerP.C] * rate * rate + p[a + DecouplerP.M_D] * (rate - ahead(m, omega, x, data))
     return loss
@@ -147,11 +137,11 @@ def decoupler_loss(x, p, data, work):
 def decoupler_outputs(x, p, data, y, work):
     """Outputs of the decouplers."""
     at = int(data[D.Y_DECOUPLER])
-    for m in range(decouplers(data)):
-        row = decoupler_row(m, data)
-        omega = speed(decoupler_pulley(m, data), x, data)
+    for m in range(places.decouplers(data)):
+        row = places.decoupler_row(m, data)
+        omega = places.speed(places.decoupler_pulley(m, data), x, data)
         y[at + DecouplerY.W] = omega
-        y[at + DecouplerY.TWIST] = x[x_decoupler(m, data) + DecouplerX.TWIST]
+        y[at + DecouplerY.TWIST] = x[places.x_decoupler(m, data) + DecouplerX.TWIST]
         y[at + DecouplerY.M] = data[row + DecouplerD.SENSE] * clutch_torque(m, omega, x, p, data, work)
         at += N_DECOUPLER_Y
     y[at] = decoupler_loss(x, p, data, work)

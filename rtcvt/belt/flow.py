@@ -3,24 +3,9 @@
 Equations in `rtcvt.belt.kernels`: q, s and P of a face, and the gate g of the spans' damping.
 """
 
+from rtcvt.belt import places
 from rtcvt.belt.friction import rim_hat, rim_stretch
 from rtcvt.belt.layout import BeltP, Cell, Face, Rim, Wrap
-from rtcvt.belt.places import (
-    after,
-    before,
-    cell,
-    cell_after,
-    cell_before,
-    face,
-    faces,
-    pulleys,
-    rim,
-    rim_radius,
-    span_cell,
-    speed,
-    wrap,
-    x_flow,
-)
 from rtcvt.kernel import kernel
 
 V_1 = 1000.0  # [m/s]
@@ -48,7 +33,7 @@ def beyond(share, j, k, p, data, work):
     down = rim_hat(1, j, k, data, work)
     jump = down - up
     low = down if jump < 0.0 else up
-    if abs(jump) > share * limit(work[wrap(after(j, data), data) + Wrap.FACE_KAPPA], low, p):
+    if abs(jump) > share * limit(work[places.wrap(places.after(j, data), data) + Wrap.FACE_KAPPA], low, p):
         return -1.0 if jump < 0.0 else 1.0
     return 0.0
 
@@ -56,10 +41,10 @@ def beyond(share, j, k, p, data, work):
 @kernel
 def sliding(margin, x, p, data, work):
     """Write which faces slide, and which way; from ``1 - margin`` of the limit on. Call `cells` first."""
-    for j in range(pulleys(data)):
-        for k in range(faces(data)):
+    for j in range(places.pulleys(data)):
+        for k in range(places.faces(data)):
             slide = beyond(1.0 - margin, j, k, p, data, work)
-            work[face(span_cell(j, data) + k, data) + Face.SLIDE] = slide
+            work[places.face(places.span_cell(j, data) + k, data) + Face.SLIDE] = slide
 
 
 @kernel
@@ -69,9 +54,9 @@ def contradictions(p, data, work):
     Call `cells` first.
     """
     found = 0
-    for j in range(pulleys(data)):
-        for k in range(faces(data)):
-            at = face(span_cell(j, data) + k, data)
+    for j in range(places.pulleys(data)):
+        for k in range(places.faces(data)):
+            at = places.face(places.span_cell(j, data) + k, data)
             if work[at + Face.SLIDE] == 0.0:
                 work[at + Face.SLIDE] = beyond(1.0 + SLIDE_RTOL, j, k, p, data, work)
                 if work[at + Face.SLIDE] != 0.0:
@@ -85,18 +70,18 @@ def contradictions(p, data, work):
 @kernel
 def flows(x, p, data, work):
     """Write the flow through all faces with its derivatives; call `cells` and `sliding` first."""
-    q_m = x[x_flow(data)]
+    q_m = x[places.x_flow(data)]
     along = 1.0 - p[BeltP.M] * q_m * q_m / p[BeltP.EA]
-    for j in range(pulleys(data)):
-        i = after(j, data)
-        V = rim_radius(i, data) * speed(i, x, data)
-        kappa = work[wrap(i, data) + Wrap.FACE_KAPPA]
+    for j in range(places.pulleys(data)):
+        i = places.after(j, data)
+        V = places.rim_radius(i, data) * places.speed(i, x, data)
+        kappa = work[places.wrap(i, data) + Wrap.FACE_KAPPA]
         rate = V_1 / limit(kappa, p[BeltP.T_0], p)
-        for k in range(faces(data)):
-            u = span_cell(j, data) + k
-            at = face(u, data)
-            up = cell(u, data)
-            down = cell(cell_after(u, data), data)
+        for k in range(places.faces(data)):
+            u = places.span_cell(j, data) + k
+            at = places.face(u, data)
+            up = places.cell(u, data)
+            down = places.cell(places.cell_after(u, data), data)
             slide = work[at + Face.SLIDE]
             N_up = work[up + Cell.N]
             N_down = work[down + Cell.N]
@@ -107,13 +92,13 @@ def flows(x, p, data, work):
             rate_up = work[up + Cell.RATE]
             rate_down = work[down + Cell.RATE]
             if k == 0:
-                there = rim(1, j, data)
+                there = places.rim(1, j, data)
                 N_up = work[there + Rim.N]
                 up_by_l = work[there + Rim.BY_L]
                 Lambda_up = work[there + Rim.STRETCH]
                 rate_up = work[there + Rim.RATE]
-            if k == faces(data) - 1:
-                there = rim(0, i, data)
+            if k == places.faces(data) - 1:
+                there = places.rim(0, i, data)
                 N_down = work[there + Rim.N]
                 down_by_l = work[there + Rim.BY_L]
                 Lambda_down = work[there + Rim.STRETCH]
@@ -151,11 +136,11 @@ def flows(x, p, data, work):
 @kernel
 def mean_flows(x, data, work):
     """Replace sliding speeds by their means over the last internal step, and flows to match; call `flows` first."""
-    for j in range(pulleys(data)):
-        i = after(j, data)
-        V = rim_radius(i, data) * speed(i, x, data)
-        for k in range(faces(data)):
-            at = face(span_cell(j, data) + k, data)
+    for j in range(places.pulleys(data)):
+        i = places.after(j, data)
+        V = places.rim_radius(i, data) * places.speed(i, x, data)
+        for k in range(places.faces(data)):
+            at = places.face(places.span_cell(j, data) + k, data)
             s = work[at + Face.MEAN]
             if work[at + Face.SLIDE] * s <= 0.0:
                 s = 0.0
@@ -166,11 +151,11 @@ def mean_flows(x, data, work):
 @kernel
 def flows_by_kappa(p, data, work):
     """Write ds/dkappa of the faces."""
-    for j in range(pulleys(data)):
-        kappa = work[wrap(after(j, data), data) + Wrap.FACE_KAPPA]
+    for j in range(places.pulleys(data)):
+        kappa = work[places.wrap(places.after(j, data), data) + Wrap.FACE_KAPPA]
         P_0 = limit(kappa, p[BeltP.T_0], p)
-        for k in range(faces(data)):
-            at = face(span_cell(j, data) + k, data)
+        for k in range(places.faces(data)):
+            at = places.face(places.span_cell(j, data) + k, data)
             slide = work[at + Face.SLIDE]
             low = rim_hat(1 if slide < 0.0 else 0, j, k, data, work)
             by = -slide * V_1 * grown(low, p) / P_0
@@ -181,12 +166,12 @@ def flows_by_kappa(p, data, work):
 @kernel
 def gates(x, p, data, work):
     """Write how far each wrap's limit is used and what is left of the damping, with derivatives; call `cells` first."""
-    q_m = x[x_flow(data)]
+    q_m = x[places.x_flow(data)]
     by_flux = 1.0 - p[BeltP.M] * q_m * q_m / p[BeltP.EA]
-    for i in range(pulleys(data)):
-        at = wrap(i, data)
-        up = rim(1, before(i, data), data)
-        down = rim(0, i, data)
+    for i in range(places.pulleys(data)):
+        at = places.wrap(i, data)
+        up = places.rim(1, places.before(i, data), data)
+        down = places.rim(0, i, data)
         kappa = work[at + Wrap.KAPPA]
         jump = work[down + Rim.HAT] - work[up + Rim.HAT]
         low = work[down + Rim.HAT] if jump < 0.0 else work[up + Rim.HAT]
@@ -214,12 +199,12 @@ def gates(x, p, data, work):
 @kernel
 def start_source(j, x, data, work):
     """Cell whose stretch the belt has when it leaves span j's first pulley: the span, if that turns backwards."""
-    c = span_cell(j, data)
-    if rim_radius(j, data) * speed(j, x, data) < 0.0:
+    c = places.span_cell(j, data)
+    if places.rim_radius(j, data) * places.speed(j, x, data) < 0.0:
         return c
-    last = cell_before(c, data)
-    for k in range(faces(data)):
-        if work[face(last - k, data) + Face.SLIDE] == 0.0:
+    last = places.cell_before(c, data)
+    for k in range(places.faces(data)):
+        if work[places.face(last - k, data) + Face.SLIDE] == 0.0:
             return last - k
     return last
 
@@ -227,17 +212,17 @@ def start_source(j, x, data, work):
 @kernel
 def end_source(j, x, data, work):
     """The same where span j comes to its second pulley, which sends belt into it if it turns backwards."""
-    i = after(j, data)
-    c = span_cell(j, data)
-    if rim_radius(i, data) * speed(i, x, data) >= 0.0:
+    i = places.after(j, data)
+    c = places.span_cell(j, data)
+    if places.rim_radius(i, data) * places.speed(i, x, data) >= 0.0:
         return c
-    for k in range(faces(data)):
-        if work[face(c + k, data) + Face.SLIDE] == 0.0:
-            return cell_after(c + k, data)
+    for k in range(places.faces(data)):
+        if work[places.face(c + k, data) + Face.SLIDE] == 0.0:
+            return places.cell_after(c + k, data)
     return c + 1
 
 
 @kernel
 def ratio(c, source, data, work):
     """rho: stretch of the cell c over that of the belt that comes from the cell `source`."""
-    return work[cell(c, data) + Cell.STRETCH] / work[cell(source, data) + Cell.STRETCH]
+    return work[places.cell(c, data) + Cell.STRETCH] / work[places.cell(source, data) + Cell.STRETCH]

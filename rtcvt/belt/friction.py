@@ -33,23 +33,8 @@ their Jacobian (model exchange) take v_i as constant.
 
 import math
 
+from rtcvt.belt import places
 from rtcvt.belt.layout import Arc, BeltP, Cell, D, Face, Rim, Wrap
-from rtcvt.belt.places import (
-    after,
-    arc,
-    before,
-    cell,
-    face,
-    faces,
-    p_friction,
-    pulleys,
-    rim,
-    rim_radius,
-    span_cell,
-    speed,
-    wrap,
-    x_sliding,
-)
 from rtcvt.kernel import kernel
 from rtcvt.numerics.elementary import exp, log
 
@@ -67,10 +52,10 @@ def at_face(side, j, k, of_rim, of_cell, data):
     A span has one for each of its pulleys, a member of `Rim`; a cell on a wrap has a member of `Cell`.
     """
     if side == 0 and k == 0:
-        return rim(1, j, data) + of_rim
-    if side == 1 and k == faces(data) - 1:
-        return rim(0, after(j, data), data) + of_rim
-    return cell(span_cell(j, data) + k + side, data) + of_cell
+        return places.rim(1, j, data) + of_rim
+    if side == 1 and k == places.faces(data) - 1:
+        return places.rim(0, places.after(j, data), data) + of_rim
+    return places.cell(places.span_cell(j, data) + k + side, data) + of_cell
 
 
 @kernel
@@ -103,9 +88,9 @@ def share_at(v, data):
 @kernel
 def friction(i, x, p, data):
     """Coefficient mu of pulley i."""
-    mu = p[p_friction(i, data)]
+    mu = p[places.p_friction(i, data)]
     if data[D.N_SLIDING] > 0.0 and data[D.RIGID] == 0.0:
-        mu = mu * share_at(x[x_sliding(i, data)], data)
+        mu = mu * share_at(x[places.x_sliding(i, data)], data)
     return mu
 
 
@@ -160,15 +145,15 @@ def held_ratio(mu, beta, u, r, EI, T):
 @kernel
 def slack_cell(i, data, work):
     """The span with less tension beside pulley i, as a cell; call `cells` first."""
-    first = span_cell(before(i, data), data)
-    second = span_cell(i, data)
-    return first if work[cell(first, data) + Cell.HAT] < work[cell(second, data) + Cell.HAT] else second
+    first = places.span_cell(places.before(i, data), data)
+    second = places.span_cell(i, data)
+    return first if work[places.cell(first, data) + Cell.HAT] < work[places.cell(second, data) + Cell.HAT] else second
 
 
 @kernel
 def held_by(i, T, mu, data):
     """Lambda of pulley i's wrap as it is drawn, at a slack tension less inertia [N]."""
-    row = arc(i, data)
+    row = places.arc(i, data)
     return held_ratio(mu, data[row + Arc.BETA], data[row + Arc.OFFSET], data[row + Arc.RADIUS], data[D.EI], T)
 
 
@@ -178,20 +163,20 @@ def set_limits(x, p, data, work):
 
     Call `cells` of the hybrid model first.
     """
-    for i in range(pulleys(data)):
+    for i in range(places.pulleys(data)):
         T = p[BeltP.T_0]
         if data[D.RIGID] == 0.0:
-            T = work[cell(slack_cell(i, data, work), data) + Cell.HAT]
-        work[wrap(i, data) + Wrap.HELD] = held_by(i, T, friction(i, x, p, data), data)
-        work[wrap(i, data) + Wrap.HELD_BY_T] = 0.0
+            T = work[places.cell(slack_cell(i, data, work), data) + Cell.HAT]
+        work[places.wrap(i, data) + Wrap.HELD] = held_by(i, T, friction(i, x, p, data), data)
+        work[places.wrap(i, data) + Wrap.HELD_BY_T] = 0.0
         place_limits(i, 0.0, x, p, data, work)
 
 
 @kernel
 def place_limits(i, turn, x, p, data, work):
     """Write the limits exp(Lambda) - 1 of pulley i's wrap, which arms turn by `turn` [rad]; returns dLambda/dbeta."""
-    row = arc(i, data)
-    at = wrap(i, data)
+    row = places.arc(i, data)
+    at = places.wrap(i, data)
     mu = friction(i, x, p, data)
     by_angle = mu * growth(mu, data[row + Arc.OFFSET])
     held = work[at + Wrap.HELD] + by_angle * turn
@@ -201,7 +186,7 @@ def place_limits(i, turn, x, p, data, work):
         by_angle = 0.0
     share = exp(held / data[D.FACES])
     whole = share
-    for _ in range(1, faces(data)):
+    for _ in range(1, places.faces(data)):
         whole *= share
     work[at + Wrap.KAPPA] = whole - 1.0
     work[at + Wrap.FACE_KAPPA] = share - 1.0
@@ -211,29 +196,29 @@ def place_limits(i, turn, x, p, data, work):
 @kernel
 def limits_by_tension(x, p, data, work):
     """Write dLambda/dT of all wraps, by the slack span's T less inertia [1/N]; call `set_limits` first."""
-    for i in range(pulleys(data)):
-        T = work[cell(slack_cell(i, data, work), data) + Cell.HAT]
+    for i in range(places.pulleys(data)):
+        T = work[places.cell(slack_cell(i, data, work), data) + Cell.HAT]
         by = 0.0
         if T > 0.0:
             d = TENSION_STEP * T
             mu = friction(i, x, p, data)
             by = (held_by(i, T + d, mu, data) - held_by(i, T - d, mu, data)) / (2.0 * d)
-        work[wrap(i, data) + Wrap.HELD_BY_T] = by
+        work[places.wrap(i, data) + Wrap.HELD_BY_T] = by
 
 
 @kernel
 def note_sliding(h, x, data, work):
     """Let the speeds v_i follow an internal step of h [s]; call `cells` at its end first."""
     keeps = exp(-h / T_S)
-    for j in range(pulleys(data)):
-        i = after(j, data)
-        V = rim_radius(i, data) * speed(i, x, data)
-        k = faces(data) - 1 if V >= 0.0 else 0
-        last = face(span_cell(j, data) + k, data)
+    for j in range(places.pulleys(data)):
+        i = places.after(j, data)
+        V = places.rim_radius(i, data) * places.speed(i, x, data)
+        k = places.faces(data) - 1 if V >= 0.0 else 0
+        last = places.face(places.span_cell(j, data) + k, data)
         s = work[last + Face.MEAN]
         if work[last + Face.SLIDE] * s <= 0.0:
             s = 0.0
         away = rim_stretch(1 if V >= 0.0 else 0, j, k, data, work)
         slides = abs((V + s) / rim_stretch(0 if V + s >= 0.0 else 1, j, k, data, work) * away - V)
-        at = x_sliding(i, data)
+        at = places.x_sliding(i, data)
         x[at] = slides + (x[at] - slides) * keeps

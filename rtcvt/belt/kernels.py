@@ -118,6 +118,7 @@ The torque is that at the end of the step, where the acceleration is taken as ``
 term at most as large as the sum of both slopes' sizes.
 """
 
+from rtcvt.belt import places
 from rtcvt.belt.arms import place_arms, start_arms
 from rtcvt.belt.cells import cells, extra_way, over_rest, prepare, sink
 from rtcvt.belt.decoupler import switch_clutches
@@ -126,37 +127,10 @@ from rtcvt.belt.forces import follow, limits, shaft_speed
 from rtcvt.belt.friction import friction, held_by, note_sliding, set_limits
 from rtcvt.belt.layout import Arc, BeltP, Cell, D, DecouplerP, DecouplerX, Face, Flange, GivenX, PulleyY, Wrap
 from rtcvt.belt.outputs import hybrid_output, rigid_output
-from rtcvt.belt.places import (
-    after,
-    arc,
-    cell,
-    cell_count,
-    clutch,
-    decoupler_of,
-    decoupler_pulley,
-    decouplers,
-    face,
-    faces,
-    flange_input,
-    flange_kind,
-    given_state,
-    p_decoupler,
-    pulleys,
-    rim_radius,
-    span_cell,
-    states,
-    w_stage,
-    w_start,
-    wrap,
-    x_decoupler,
-    x_flow,
-    x_speed,
-    y_pulley,
-)
 from rtcvt.belt.rigid import rigid_mass
 from rtcvt.belt.steps import linearise, right_hand_side, substep
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
-from rtcvt.model.stepping import enter, leave, start_status
+from rtcvt.model.stepping import Block, enter, leave, start_status
 from rtcvt.numerics.elementary import exp
 
 REST_FRICTION_SHARE = 0.9  # share of friction that a belt at rest takes up at the start
@@ -170,16 +144,16 @@ def place_belt(T, rests, p, data, x, work):
     On a wrap tension changes from face to face in equal steps. `rests` 1: wraps hold what they do at rest, as far as
     friction lets them.
     """
-    F = faces(data)
+    F = places.faces(data)
     if data[D.ARMS] > 0.0:
         start_arms(T, p, data, x)
         place_arms(x, p, data, work)
     total = 0.0
-    for j in range(pulleys(data)):
-        i = after(j, data)
-        row = arc(i, data)
-        c = span_cell(j, data)
-        x[c] = (work[cell(c, data) + Cell.LENGTH] + extra_way(T, j, data, work)) / (1.0 + T / p[BeltP.EA])
+    for j in range(places.pulleys(data)):
+        i = places.after(j, data)
+        row = places.arc(i, data)
+        c = places.span_cell(j, data)
+        x[c] = (work[places.cell(c, data) + Cell.LENGTH] + extra_way(T, j, data, work)) / (1.0 + T / p[BeltP.EA])
         step = 0.0
         if rests == 1:
             over = over_rest(T, i, p, data)
@@ -197,7 +171,7 @@ def place_belt(T, rests, p, data, x, work):
         for k in range(1, F):
             own = T + step * (k if 2 * k < F else F - k)
             share = 1.0 - sink(0, over_rest(own, i, p, data), i, data)
-            x[c + k] = work[cell(c + k, data) + Cell.LENGTH] * share / (1.0 + own / p[BeltP.EA])
+            x[c + k] = work[places.cell(c + k, data) + Cell.LENGTH] * share / (1.0 + own / p[BeltP.EA])
         for k in range(F):
             total += x[c + k]
     return total
@@ -228,7 +202,7 @@ def start_belt(p, data, x, work):
 def initialise(p, data, u, x, work):
     """Start with one belt speed on all pulleys; without speed at rest, else as it runs."""
     prepare(p, data, work)
-    n_x = states(data)
+    n_x = places.states(data)
     stretch = 1.0 + p[BeltP.T_0] / p[BeltP.EA]
     v = p[BeltP.V_START]
     for i in range(n_x):
@@ -237,17 +211,18 @@ def initialise(p, data, u, x, work):
         set_limits(x, p, data, work)
         x[0] = v
     else:
-        for i in range(pulleys(data)):
-            x[x_speed(i, data)] = v / rim_radius(i, data)
-        for m in range(decouplers(data)):
-            x[x_decoupler(m, data) + DecouplerX.W] = v / rim_radius(decoupler_pulley(m, data), data)
+        for i in range(places.pulleys(data)):
+            x[places.x_speed(i, data)] = v / places.rim_radius(i, data)
+        for m in range(places.decouplers(data)):
+            R = places.rim_radius(places.decoupler_pulley(m, data), data)
+            x[places.x_decoupler(m, data) + DecouplerX.W] = v / R
         start_belt(p, data, x, work)
-        x[x_flow(data)] = v / stretch
-    for i in range(pulleys(data)):
-        at = given_state(i, data)
+        x[places.x_flow(data)] = v / stretch
+    for i in range(places.pulleys(data)):
+        at = places.given_state(i, data)
         if at >= 0:
-            x[at + GivenX.W] = u[flange_input(i, data)]
-    dx = work[w_start(data) : w_start(data) + n_x]
+            x[at + GivenX.W] = u[places.flange_input(i, data)]
+    dx = work[places.step_block(Block.START, data) : places.step_block(Block.STAGE, data)]
     derivative(0.0, x, u, p, data, dx, work)
     return start_status(n_x, x, dx)
 
@@ -261,7 +236,7 @@ def derivative(t, x, u, p, data, dx, work):
 @kernel
 def jacobian(t, x, u, p, data, jac, work):
     """``df/dx``, row-major, inputs held."""
-    f = work[w_stage(data) : w_stage(data) + states(data)]
+    f = work[places.step_block(Block.STAGE, data) : places.step_block(Block.RATES, data)]
     linearise(2, x, u, p, data, f, jac, work)
 
 
@@ -275,8 +250,8 @@ def coupled_linearise(t, x, u, p, data, f, jac, work):
 def flanged(k, data):
     """The pulley whose torque is input `k`."""
     pulley = 0
-    for i in range(pulleys(data)):
-        if flange_kind(i, data) == Flange.TORQUE and flange_input(i, data) == k:
+    for i in range(places.pulleys(data)):
+        if places.flange_kind(i, data) == Flange.TORQUE and places.flange_input(i, data) == k:
             pulley = i
     return pulley
 
@@ -286,28 +261,28 @@ def flange(k, x, u, p, data, work):
     """Speed of the shaft on which a torque acts, see `rtcvt.model.Coupling`."""
     pulley = flanged(k, data)
     if data[D.RIGID] != 0.0:
-        return x[0] / rim_radius(pulley, data)
+        return x[0] / places.rim_radius(pulley, data)
     return shaft_speed(pulley, x, data)
 
 
 @kernel
 def port(k, x, u, p, data, row, column, work):
     """See `rtcvt.model.Coupling`: a pulley on which a torque acts, or its shaft behind a decoupler."""
-    for i in range(states(data)):
+    for i in range(places.states(data)):
         row[i] = 0.0
         column[i] = 0.0
     pulley = flanged(k, data)
     if data[D.RIGID] != 0.0:
-        row[0] = 1.0 / rim_radius(pulley, data)
+        row[0] = 1.0 / places.rim_radius(pulley, data)
         column[0] = row[0] / rigid_mass(data, work)
         return 0.0
-    own = decoupler_of(pulley, data)
-    state = x_speed(pulley, data)
-    column[state] = 1.0 / work[wrap(pulley, data) + Wrap.LIFTED]
+    own = places.decoupler_of(pulley, data)
+    state = places.x_speed(pulley, data)
+    column[state] = 1.0 / work[places.wrap(pulley, data) + Wrap.LIFTED]
     if own >= 0:
         column[state] = 0.0
-        state = x_decoupler(own, data) + DecouplerX.W
-        column[state] = 1.0 / p[p_decoupler(own, data) + DecouplerP.J]
+        state = places.x_decoupler(own, data) + DecouplerX.W
+        column[state] = 1.0 / p[places.p_decoupler(own, data) + DecouplerP.J]
     row[state] = 1.0
     return 0.0
 
@@ -317,10 +292,10 @@ def piece(x, u, p, data, work):
     """A number of its own for each set of faces that slide, and of decouplers that are free."""
     number = 0.0
     if data[D.RIGID] == 0.0:
-        for u_ in range(cell_count(data)):
-            number = 1.618 * number + work[face(u_, data) + Face.SLIDE]
-        for m in range(decouplers(data)):
-            number = 1.618 * number + work[clutch(m, data)]
+        for u_ in range(places.cell_count(data)):
+            number = 1.618 * number + work[places.face(u_, data) + Face.SLIDE]
+        for m in range(places.decouplers(data)):
+            number = 1.618 * number + work[places.clutch(m, data)]
     return number
 
 
@@ -355,7 +330,7 @@ def step(t, h, x, u, p, data, y, work):
 
     Saturated: a wrap is at its limit, it slips; the rigid model extrapolates then.
     """
-    n = states(data)
+    n = places.states(data)
     n_y = int(data[D.N_Y])
     at = int(data[D.W_SAVED])
     saved = work[at : at + n]
@@ -377,7 +352,7 @@ def step(t, h, x, u, p, data, y, work):
         return FAILED
     if budget < MAX_ITERATIONS * steps:
         return SATURATED
-    for i in range(pulleys(data)):
-        if y[y_pulley(i, data) + PulleyY.USE] >= 1.0:
+    for i in range(places.pulleys(data)):
+        if y[places.y_pulley(i, data) + PulleyY.USE] >= 1.0:
             return SATURATED
     return OK

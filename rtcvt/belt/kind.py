@@ -42,13 +42,13 @@ KIND = Kind(
     page=lazily("rtcvt.belt.page:belt_page"),
     show=Task(lazily("rtcvt.belt.tasks:show"), help=_SHOW),
     full=Task(
-        lazily("rtcvt.offline.beltdrive.tasks:simulate"),
+        lazily("rtcvt.offline.belt.tasks:simulate"),
         takes=("model", "scenario", "step", "output", "figures"),
         options=(DURATION, ELEMENTS, RESUME),
         help=_SIMULATE,
     ),
     check=Task(
-        lazily("rtcvt.offline.beltdrive.tasks:check"),
+        lazily("rtcvt.offline.belt.tasks:check"),
         options=(
             Option("elements", "Mesh of the full model; default: the unit's.", int, minimum=1),
             Option("step", "Of the ANCF model; default: the unit's.", unit="s"),
@@ -57,7 +57,7 @@ KIND = Kind(
         help=_CHECK,
     ),
     map=Task(
-        lazily("rtcvt.offline.beltdrive.tasks:map_speeds"),
+        lazily("rtcvt.offline.belt.tasks:map_speeds"),
         options=(
             Option("low", "Lowest speed; default: 700 rpm.", unit="rad/s"),
             Option("high", "Highest speed; default: 6000 rpm.", unit="rad/s"),

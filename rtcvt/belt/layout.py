@@ -15,9 +15,8 @@ loss of arms if there is one; `DecouplerY` of each decoupler, and the loss of th
 and `ResonanceY` of each if engine orders are given.
 """
 
-from rtcvt.table import LOSS, STORED, Places, Row, Rows
-
-TINY = 1e-9  # least value of what must be above zero
+from rtcvt.model.stepping import Block
+from rtcvt.table import LOSS, STORED, TINY, Places, Row, Rows
 
 
 class D(Places):
@@ -78,10 +77,7 @@ class D(Places):
     W_BY_ARM = "of each face ds/dtheta of each arm: a block of each", lambda d: d.ARMS * d.N * d.FACES
     W_CLUTCH = "1 or 0 of each decoupler: its clutch is locked", lambda d: d.DECOUPLERS
     W_SAVED = "state before a communication step, new outputs", lambda d: d.N_X + d.N_Y
-    W_STEP = (
-        "state before an internal step; stage state; f; 4 stages; solution; pivots; Jacobian; matrix",
-        lambda d: 9 * d.N_X + 2 * d.N_X * d.N_X,
-    )
+    W_STEP = "`rtcvt.model.stepping.Block`", lambda d: Block.JACOBIAN * d.N_X + 2 * d.N_X * d.N_X
 
 
 class Cell(Places):

@@ -31,6 +31,7 @@ from rtcvt.belt.layout import (
     SpanD,
 )
 from rtcvt.kernel import kernel
+from rtcvt.model.stepping import Block
 
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
@@ -382,52 +383,13 @@ def clutch(m, data):
     return int(data[D.W_CLUTCH]) + m
 
 
-# blocks of an internal step in work: state before it; stage state; f; 4 stages; solution; pivots; Jacobian; matrix
+@kernel
+def step_block(kind, data):
+    """Place in work of a member of `rtcvt.model.stepping.Block`."""
+    return int(data[D.W_STEP]) + kind * states(data)
 
 
 @kernel
-def w_start(data):
-    """Place of the state before an internal step."""
-    return int(data[D.W_STEP])
-
-
-@kernel
-def w_stage(data):
-    """Place of the state of a stage."""
-    return w_start(data) + states(data)
-
-
-@kernel
-def w_rates(data):
-    """Place of the right-hand side."""
-    return w_start(data) + 2 * states(data)
-
-
-@kernel
-def w_stages(data):
-    """Place of the four stages."""
-    return w_start(data) + 3 * states(data)
-
-
-@kernel
-def w_solution(data):
-    """Place of the solution of a linear system."""
-    return w_start(data) + 7 * states(data)
-
-
-@kernel
-def w_pivots(data):
-    """Place of the pivots of the matrix."""
-    return w_start(data) + 8 * states(data)
-
-
-@kernel
-def w_jacobian(data):
-    """Place of the Jacobian."""
-    return w_start(data) + 9 * states(data)
-
-
-@kernel
-def w_matrix(data):
-    """Place of the factored matrix."""
-    return w_jacobian(data) + states(data) * states(data)
+def step_matrix(data):
+    """Place in work of the factored matrix of a step."""
+    return step_block(Block.JACOBIAN, data) + states(data) * states(data)

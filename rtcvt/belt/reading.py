@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rtcvt.belt.arm_geometry import BEYOND, lever
+from rtcvt.belt.arm_geometry import STOP_MARGIN, lever
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.unitfile import UnitFile
@@ -91,7 +91,7 @@ def require_arms(unit: BeltUnit) -> None:
         if arm.stiffness + bend * T <= 0.0:
             allowed = f"above {-bend * T:g} N.m/rad, or the belt pulls the arm over"
             raise InputError(source, f"{key}.stiffness", arm.stiffness, allowed)
-        for end, beyond in zip(arm.stops, (-BEYOND, BEYOND), strict=True):
+        for end, beyond in zip(arm.stops, (-STOP_MARGIN, STOP_MARGIN), strict=True):
             for angle in np.linspace(0.0, end + beyond, 9)[1:]:
                 try:
                     unit.path({i: float(angle)})

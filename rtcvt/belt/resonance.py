@@ -33,13 +33,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt.belt import places
 from rtcvt.belt.layout import N_RESONANCE, Across, Arc, BeltP, Cell, D, ResonanceY, Span
-from rtcvt.belt.places import across, arc, cell, pulleys, span, span_cell
 from rtcvt.kernel import kernel
 from rtcvt.numerics.elementary import exp, sin
 
 SUM = 4.0 / 27.0 + 16.0 / 3375.0 + 36.0 / 42875.0 + 64.0 / 250047.0  # of m^2/(m^2 - 1)^3, m = 2, 4, 6, 8
-STIFFEST = 50.0  # pi r zeta from where nothing swings
+MAX_STIFFNESS = 50.0  # pi r zeta from where nothing swings
 
 
 def swing(
@@ -74,19 +74,19 @@ def swing(
 @kernel
 def span_length(j, data, work):
     """Length [m] of span j between its points of tangency, as arms have moved them."""
-    length = data[arc(j, data) + Arc.SPAN]
+    length = data[places.arc(j, data) + Arc.SPAN]
     if data[D.ARMS] > 0.0:
-        reach = data[arc(j, data) + Arc.REACH]
-        turn = work[span(j, data) + Span.TURN]
-        length += work[cell(span_cell(j, data), data) + Cell.LENGTH] - reach
-        length += data[across(j, data) + Across.OFFSET] * turn
+        reach = data[places.arc(j, data) + Arc.REACH]
+        turn = work[places.span(j, data) + Span.TURN]
+        length += work[places.cell(places.span_cell(j, data), data) + Cell.LENGTH] - reach
+        length += data[places.across(j, data) + Across.OFFSET] * turn
     return length
 
 
 @kernel
 def wave_number(j, data, work):
     """k of span j [1/m]."""
-    return math.pi / (span_length(j, data, work) + data[across(j, data) + Across.LONGER])
+    return math.pi / (span_length(j, data, work) + data[places.across(j, data) + Across.LONGER])
 
 
 @kernel
@@ -122,7 +122,7 @@ def span_damping_ratio(j, q, T, omega, p, data, work):
     k = wave_number(j, data, work)
     stretch = 1.0 + T / p[BeltP.EA]
     square = p[BeltP.M] * q * q * stretch / (T + data[D.EI] * k * k)
-    ends = omega * data[across(j, data) + Across.DELAY] * k / math.pi
+    ends = omega * data[places.across(j, data) + Across.DELAY] * k / math.pi
     waves = 1.0 + square * (10.0 + 5.0 * square)
     bending = 0.5 * data[D.D_I] * k * k * k * k * waves * stretch / (p[BeltP.M] * omega)
     return ends + bending + data[D.Z_0]
@@ -134,7 +134,7 @@ def gain(r, zeta):
     if r < 0.5:
         return 1.0
     loss = math.pi * r * zeta
-    if loss > STIFFEST:
+    if loss > MAX_STIFFNESS:
         return 0.0
     grows = exp(loss)
     grows = 0.5 * (grows - 1.0 / grows)
@@ -150,8 +150,8 @@ def span_outputs(q, turning, p, data, y, work):
     """
     at = int(data[D.Y_RESONANCE])
     orders = int(data[D.ORDERS])
-    for j in range(pulleys(data)):
-        T = work[span(j, data) + Span.TENSION]
+    for j in range(places.pulleys(data)):
+        T = work[places.span(j, data) + Span.TENSION]
         omega = span_frequency(j, q, T, p, data, work)
         y[int(data[D.Y_FREQUENCY]) + j] = omega / (2.0 * math.pi)
         if data[D.N_ORDERS] > 0.0:

@@ -70,12 +70,12 @@ from rtcvt.belt.unit import BeltUnit
 Array = NDArray[np.float64]
 
 _GROWTH = 1.08  # of the elements' length away from the wrap's end
-_FINE = 5.0  # elements in the shortest of the lengths that matter
-_STIFF = 1e5  # stiffness of ribs that do not yield, by EA/r^2
-_LEAST = 0.1  # share of a wrap that its own cells keep at least
-_TENSIONS = np.array([0.03, 0.05, 0.1, 0.2, 0.35, 0.6, 1.5, 2.5])  # by that at rest, at which E is met
-_AROUND = np.array([0.25, 0.5, 0.75, 1.25, 1.5, 2.0])  # likewise, at which the radius is met
-_BAND = 2.0 * np.pi * 200.0  # [rad/s] up to which frequencies are met
+_ELEMENTS_PER_LENGTH = 5.0  # elements in the shortest of the lengths that matter
+_RIGID_RIBS = 1e5  # stiffness of ribs that do not yield, by EA/r^2
+_MIN_WRAP_SHARE = 0.1  # share of a wrap that its own cells keep at least
+_WAY_TENSIONS = np.array([0.03, 0.05, 0.1, 0.2, 0.35, 0.6, 1.5, 2.5])  # by that at rest, at which E is met
+_RADIUS_TENSIONS = np.array([0.25, 0.5, 0.75, 1.25, 1.5, 2.0])  # likewise, at which the radius is met
+_MAX_FREQUENCY = 2.0 * np.pi * 200.0  # [rad/s] up to which frequencies are met
 _X, _WEIGHT = np.polynomial.legendre.leggauss(4)
 _X, _WEIGHT = 0.5 * (_X + 1.0), 0.5 * _WEIGHT
 
@@ -244,7 +244,7 @@ def span_end(line: Line, ribs: Ribs | None, r: float, wrap: float, T: float, ome
     rigid = ribs is None
     EI = max(line.EI, 1e-8 * T * r * r)
     line = line._replace(EI=EI)
-    ribs = ribs or Ribs(0.0, _STIFF * line.EA / r**2, k_t=_STIFF * T * line.EA / EI)
+    ribs = ribs or Ribs(0.0, _RIGID_RIBS * line.EA / r**2, k_t=_RIGID_RIBS * T * line.EA / EI)
     p = ribs.depth(T / r)
     along = abs(complex(ribs.k_t, omega * (ribs.d_t + ribs.creep * T / r)))
     C = 1.0 / line.EA + 1.0 / (r * r * ribs.slope(p))
@@ -253,7 +253,7 @@ def span_end(line: Line, ribs: Ribs | None, r: float, wrap: float, T: float, ome
         lengths.append(float(1.0 / np.sqrt(along * C)) if along > 0.0 else wrap)
     half = 0.5 * wrap
     on, off = min(half, 10.0 * max(lengths)), 10.0 * lengths[0]
-    s = _mesh(on, off, min(*lengths, half) / _FINE)
+    s = _mesh(on, off, min(*lengths, half) / _ELEMENTS_PER_LENGTH)
     dof = 2 * np.arange(s.size - 1)[:, None] + np.arange(4)
     free = np.setdiff1d(np.arange(2 * s.size), [1, 2 * s.size - 1])  # no turn at either end
     w = np.zeros(2 * s.size)
@@ -383,15 +383,15 @@ def _way(end: SpanEnd, T: float) -> Array:
     """Factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2), not negative, that E has beside a line through T = T_rest."""
 
     def longer(x: float) -> float:
-        return span_end(end.line, None if end.rigid else end.ribs, end.r, end.wrap, x * T, _BAND).longer
+        return span_end(end.line, None if end.rigid else end.ribs, end.r, end.wrap, x * T, _MAX_FREQUENCY).longer
 
     def curved(x: Array) -> Array:
         return np.stack([x**-1.5 - 2.5 + 1.5 * x, x**-0.5 - 1.5 + 0.5 * x], axis=-1)
 
     slope = (longer(1.02) - longer(0.98)) / 0.04
-    beyond = np.array([longer(float(x)) for x in _TENSIONS]) - longer(1.0) - slope * (_TENSIONS - 1.0)
+    beyond = np.array([longer(float(x)) for x in _WAY_TENSIONS]) - longer(1.0) - slope * (_WAY_TENSIONS - 1.0)
     weight = 1.0 / (abs(beyond) + 1e-3 * abs(beyond).max())
-    rows = curved(_TENSIONS) * weight[:, None]
+    rows = curved(_WAY_TENSIONS) * weight[:, None]
     for kept in ([0, 1], [0], [1]):
         found = np.zeros(2)
         found[kept] = np.linalg.lstsq(rows[:, kept], beyond * weight, rcond=None)[0]
@@ -416,7 +416,7 @@ def _modes(unit: BeltUnit, compliance: Array) -> tuple[Array, Array]:
 
 
 def _first(frequency: Array) -> float:
-    return float(frequency.min()) if frequency.size else _BAND
+    return float(frequency.min()) if frequency.size else _MAX_FREQUENCY
 
 
 def _on_spans(unit: BeltUnit, c: Array, c_b: Array) -> Array:
@@ -427,7 +427,7 @@ def _on_spans(unit: BeltUnit, c: Array, c_b: Array) -> Array:
     np.add.at(across, (before, np.arange(c.size)), -c_b)
     np.add.at(across, (np.arange(c.size), before), -c_b)
     frequency, T = _modes(unit, np.diag(ends) + across)
-    T = T[:, frequency <= max(_BAND, frequency.min(initial=_BAND))]
+    T = T[:, frequency <= max(_MAX_FREQUENCY, frequency.min(initial=_MAX_FREQUENCY))]
     own = (c_b * (T[before] ** 2 + T**2).T)[:, c_b > 0.0]
     both = (c_b * ((T - T[before]) ** 2).T).sum(axis=1)
     share = np.ones(c.size)
@@ -489,7 +489,7 @@ def spans(unit: BeltUnit) -> Spans:
         rests = content - 2.0 * (slow - c - share * c_b) * falls
         T -= falls
     radius = _runs(ends(T, omega))[0]
-    over = T * (_AROUND - 1.0)
+    over = T * (_RADIUS_TENSIONS - 1.0)
     around = [_runs(ends(float(T + more), omega)) for more in over]
     held = np.polyfit(over, [content for _, content in around], 1)[0]
     sink, less = np.transpose(
@@ -506,7 +506,7 @@ def spans(unit: BeltUnit) -> Spans:
     return Spans(
         T,
         belt.EA / without.real,
-        np.maximum(wrapped + 2.0 * own / (1.0 / belt.EA + sink), _LEAST * wrapped),
+        np.maximum(wrapped + 2.0 * own / (1.0 / belt.EA + sink), _MIN_WRAP_SHARE * wrapped),
         by,
         without.imag / omega,
         radius,

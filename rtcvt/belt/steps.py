@@ -3,6 +3,7 @@
 See "Steps" in `rtcvt.belt.kernels`.
 """
 
+from rtcvt.belt import places
 from rtcvt.belt.arms import arm_loss
 from rtcvt.belt.cells import cells
 from rtcvt.belt.decoupler import decoupler_loss, switch_clutches
@@ -18,49 +19,18 @@ from rtcvt.belt.forces import (
 )
 from rtcvt.belt.layout import ArmX, Cell, D, DecouplerP, DecouplerX, Face, Flange, GivenX, Wrap
 from rtcvt.belt.outputs import stored_energy
-from rtcvt.belt.places import (
-    after,
-    arms,
-    before,
-    cell,
-    cell_after,
-    cell_count,
-    decoupler_of,
-    decoupler_pulley,
-    decouplers,
-    face,
-    flange_input,
-    flange_kind,
-    given_state,
-    moving_states,
-    p_bearing,
-    p_decoupler,
-    pulleys,
-    rim_radius,
-    slide_by_angle,
-    span_cell,
-    span_of,
-    speed,
-    states,
-    w_jacobian,
-    w_matrix,
-    w_pivots,
-    w_rates,
-    w_solution,
-    w_stage,
-    w_stages,
-    w_start,
-    wrap,
-    x_arm,
-    x_decoupler,
-    x_flow,
-    x_speed,
-)
 from rtcvt.belt.rigid import rigid_derivative, rigid_jacobian
 from rtcvt.belt.tangents import hybrid_jacobian, slides_by_angle
 from rtcvt.kernel import kernel
-from rtcvt.model.stepping import HUGE
-from rtcvt.numerics.integrators import STAGES, rosenbrock_integral, rosenbrock_new, rosenbrock_side, rosenbrock_stage
+from rtcvt.model.stepping import HUGE, Block
+from rtcvt.numerics.integrators import (
+    STAGES,
+    rosenbrock_earlier,
+    rosenbrock_integral,
+    rosenbrock_new,
+    rosenbrock_side,
+    rosenbrock_stage,
+)
 from rtcvt.numerics.linalg import ring_lu, ring_solve
 
 SLIDE_MARGIN = 1e-4  # share of a face's limit within which it may slide
@@ -107,10 +77,9 @@ def linearise(fresh, x, u, p, data, f, jac, work):
 @kernel
 def linearise_step(fresh, x, u, p, data, work):
     """`linearise` into the blocks of a step."""
-    n = states(data)
-    f = w_rates(data)
-    jac = w_jacobian(data)
-    linearise(fresh, x, u, p, data, work[f : f + n], work[jac : jac + n * n], work)
+    f = work[places.step_block(Block.RATES, data) : places.step_block(Block.STAGES, data)]
+    jac = work[places.step_block(Block.JACOBIAN, data) : places.step_matrix(data)]
+    linearise(fresh, x, u, p, data, f, jac, work)
 
 
 @kernel
@@ -119,14 +88,15 @@ def ring(data):
 
     A cell gives away more belt the more it holds, and takes less: so its column is dominant.
     """
-    return 1 if data[D.RIGID] != 0.0 else cell_count(data)
+    return 1 if data[D.RIGID] != 0.0 else places.cell_count(data)
 
 
 @kernel
-def step_matrix(rate, jac, data, work, matrix, pivot):
+def step_matrix(rate, jac, data, work):
     """Factor ``rate I - jac`` of the states that move within a step."""
-    n_x = states(data)
-    n = moving_states(data)
+    matrix = places.step_matrix(data)
+    n_x = places.states(data)
+    n = places.moving_states(data)
     last = ring(data) - 1
     for i in range(n):
         row = matrix + i * n
@@ -137,18 +107,26 @@ def step_matrix(rate, jac, data, work, matrix, pivot):
         for j in range(last, n):
             work[row + j] = -jac[i * n_x + j]
         work[row + i] += rate
-    ring_lu(last + 1, n, work, matrix, pivot)
+    ring_lu(last + 1, n, work, matrix, places.step_block(Block.PIVOTS, data))
+
+
+@kernel
+def step_solve(data, work):
+    """Replace `Block.SOLUTION` by the solution with the matrix that `step_matrix` factored."""
+    pivot = places.step_block(Block.PIVOTS, data)
+    b = places.step_block(Block.SOLUTION, data)
+    ring_solve(ring(data), places.moving_states(data), work, places.step_matrix(data), pivot, b)
 
 
 @kernel
 def start_distances(data, work):
     """Keep what `slide_stage` needs of the start of an internal step; call `flows` first."""
-    for c in range(cell_count(data)):
-        at = face(c, data)
+    for c in range(places.cell_count(data)):
+        at = places.face(c, data)
         work[at + Face.START_BY_UP] = work[at + Face.S_BY_UP]
         work[at + Face.START_BY_DOWN] = work[at + Face.S_BY_DOWN]
         work[at + Face.START_BY_FLOW] = work[at + Face.S_BY_FLOW]
-        at = cell(c, data)
+        at = places.cell(c, data)
         work[at + Cell.STRETCH_BY_BEFORE] = work[at + Cell.LONGER_BY_BEFORE] / work[at + Cell.STRETCH]
         work[at + Cell.STRETCH_BY_AFTER] = work[at + Cell.LONGER_BY_AFTER] / work[at + Cell.STRETCH]
 
@@ -158,32 +136,27 @@ def slide_stage(stage, h, k, data, work):
     """A stage of the distances that the belt slides in the faces, with those of the state; call `flows` there first."""
     if stage == 0:
         start_distances(data, work)
-    at_l = stage * states(data)
-    for u in range(cell_count(data)):
-        at = face(u, data)
+    at_l = stage * places.states(data)
+    for u in range(places.cell_count(data)):
+        at = places.face(u, data)
         if work[at + Face.SLIDE] == 0.0:
             work[at + Face.MEAN] = 0.0
             continue
         up_by = work[at + Face.START_BY_UP]
         down_by = work[at + Face.START_BY_DOWN]
-        s = work[at + Face.S] + up_by * k[at_l + u] + down_by * k[at_l + cell_after(u, data)]
+        s = work[at + Face.S] + up_by * k[at_l + u] + down_by * k[at_l + places.cell_after(u, data)]
         for end in range(2):
-            c = u if end == 0 else cell_after(u, data)
-            j = span_of(c, data)
-            longer = work[cell(c, data) + Cell.STRETCH_BY_BEFORE] * k[at_l + x_speed(j, data)]
-            longer += work[cell(c, data) + Cell.STRETCH_BY_AFTER] * k[at_l + x_speed(after(j, data), data)]
+            c = u if end == 0 else places.cell_after(u, data)
+            j = places.span_of(c, data)
+            own = places.cell(c, data)
+            longer = work[own + Cell.STRETCH_BY_BEFORE] * k[at_l + places.x_speed(j, data)]
+            longer += work[own + Cell.STRETCH_BY_AFTER] * k[at_l + places.x_speed(places.after(j, data), data)]
             s -= (up_by if end == 0 else down_by) * longer
-        s += work[at + Face.START_BY_FLOW] * k[at_l + x_flow(data)]
-        for m in range(arms(data)):
-            s += work[slide_by_angle(m, u, data)] * k[at_l + x_arm(m, data) + ArmX.THETA]
+        s += work[at + Face.START_BY_FLOW] * k[at_l + places.x_flow(data)]
+        for m in range(places.arms(data)):
+            s += work[places.slide_by_angle(m, u, data)] * k[at_l + places.x_arm(m, data) + ArmX.THETA]
         way = at + Face.WAY_1
-        earlier = 0.0
-        if stage == 1:
-            earlier = 4.0 * work[way]
-        elif stage == 2:
-            earlier = work[way] - work[way + 1]
-        elif stage == 3:
-            earlier = work[way] - work[way + 1] - 8.0 / 3.0 * work[way + 2]
+        earlier = rosenbrock_earlier(stage, work[way], work[way + 1], work[way + 2])
         work[way + stage] = 0.5 * h * s + 0.5 * earlier
         if stage == 3:
             work[at + Face.MEAN] = (2.0 * work[way] + work[way + 2] + work[way + 3]) / h
@@ -192,22 +165,21 @@ def slide_stage(stage, h, k, data, work):
 @kernel
 def advance(h, x, u, p, data, work):
     """One internal step of Rodas3 in place, faces sliding as they are marked; call `linearise_step` first."""
-    n = states(data)
-    x_stage = work[w_stage(data) : w_stage(data) + n]
-    f = work[w_rates(data) : w_rates(data) + n]
-    k = work[w_stages(data) : w_stages(data) + 4 * n]
-    b = w_solution(data)
-    pivot = w_pivots(data)
-    matrix = w_matrix(data)
-    for m in range(arms(data)):
+    n = places.states(data)
+    x_stage = work[places.step_block(Block.STAGE, data) : places.step_block(Block.RATES, data)]
+    f = work[places.step_block(Block.RATES, data) : places.step_block(Block.STAGES, data)]
+    k = work[places.step_block(Block.STAGES, data) : places.step_block(Block.SOLUTION, data)]
+    b = places.step_block(Block.SOLUTION, data)
+    for m in range(places.arms(data)):
         slides_by_angle(m, data, work)
-    step_matrix(2.0 / h, work[w_jacobian(data) : w_jacobian(data) + n * n], data, work, matrix, pivot)
+    jac = work[places.step_block(Block.JACOBIAN, data) : places.step_matrix(data)]
+    step_matrix(2.0 / h, jac, data, work)
     for s in range(STAGES):
         if s >= 2:  # the first two stages are at x
             rosenbrock_stage(s, n, x, k, x_stage)
             right_hand_side(0, x_stage, u, p, data, f, work)
         rosenbrock_side(s, n, h, f, k, work, b)
-        ring_solve(ring(data), moving_states(data), work, matrix, pivot, b)
+        step_solve(data, work)
         for i in range(n):
             k[s * n + i] = work[b + i]
         if data[D.RIGID] == 0.0:
@@ -219,15 +191,15 @@ def advance(h, x, u, p, data, work):
 def power_in(x, u, p, data, work):
     """Power [W] of torques, loads and given speeds, less that of bearings; call `flange_torques` for given speeds."""
     power = 0.0
-    for i in range(pulleys(data)):
-        omega = speed(i, x, data)
+    for i in range(places.pulleys(data)):
+        omega = places.speed(i, x, data)
         if data[D.DECOUPLERS] > 0.0:
             omega = shaft_speed(i, x, data)
         tau = other_torque(i, omega, u, p, data)
-        power += (tau + work[wrap(i, data) + Wrap.TORQUE] if given_state(i, data) >= 0 else tau) * omega
+        power += (tau + work[places.wrap(i, data) + Wrap.TORQUE] if places.given_state(i, data) >= 0 else tau) * omega
         if data[D.ARMS] > 0.0:
             carrier = carrier_speed(i, x, data)
-            power += p[p_bearing(i, data)] * carrier * (2.0 * omega - carrier)
+            power += p[places.p_bearing(i, data)] * carrier * (2.0 * omega - carrier)
     if data[D.DECOUPLERS] > 0.0:
         power -= decoupler_loss(x, p, data, work)
     return power - arm_loss(x, p, data) if data[D.ARMS] > 0.0 else power
@@ -236,15 +208,15 @@ def power_in(x, u, p, data, work):
 @kernel
 def largest_work(h, x, u, data, work):
     """Work [J] of torques in a step of Rodas3 that ends at `x`, by its own quadrature; loads that drive added."""
-    n = states(data)
-    start = work[w_start(data) : w_start(data) + n]
-    k = work[w_stages(data) : w_stages(data) + 4 * n]
+    n = places.states(data)
+    start = work[places.step_block(Block.START, data) : places.step_block(Block.STAGE, data)]
+    k = work[places.step_block(Block.STAGES, data) : places.step_block(Block.SOLUTION, data)]
     done = 0.0
-    for i in range(pulleys(data)):
-        own = decoupler_of(i, data)
-        at = x_speed(i, data) if own < 0 else x_decoupler(own, data) + DecouplerX.W
-        if flange_kind(i, data) == Flange.TORQUE:
-            done += u[flange_input(i, data)] * rosenbrock_integral(at, n, h, start, k)
+    for i in range(places.pulleys(data)):
+        own = places.decoupler_of(i, data)
+        at = places.x_speed(i, data) if own < 0 else places.x_decoupler(own, data) + DecouplerX.W
+        if places.flange_kind(i, data) == Flange.TORQUE:
+            done += u[places.flange_input(i, data)] * rosenbrock_integral(at, n, h, start, k)
         power = load_torque(i, 0, start[at], data) * start[at]
         done += h * power if power > 0.0 else 0.0
         power = load_torque(i, 0, x[at], data) * x[at]
@@ -256,22 +228,22 @@ def largest_work(h, x, u, data, work):
 def given_power(x, data, work):
     """Power [W] that the spans at pulleys of given speeds carry; call `cells` first."""
     power = 0.0
-    for i in range(pulleys(data)):
-        if given_state(i, data) >= 0:
-            after_it = work[cell(span_cell(i, data), data) + Cell.N]
-            before_it = work[cell(span_cell(before(i, data), data), data) + Cell.N]
-            power += (after_it + before_it) * abs(rim_radius(i, data) * speed(i, x, data))
+    for i in range(places.pulleys(data)):
+        if places.given_state(i, data) >= 0:
+            after_it = work[places.cell(places.span_cell(i, data), data) + Cell.N]
+            before_it = work[places.cell(places.span_cell(places.before(i, data), data), data) + Cell.N]
+            power += (after_it + before_it) * abs(places.rim_radius(i, data) * places.speed(i, x, data))
     return power
 
 
 @kernel
 def is_possible(x, data, work):
     """Whether all cells hold belt, stretched less than `MAX_STRETCH` times, and all states are numbers."""
-    for c in range(cell_count(data)):
-        if not MAX_STRETCH * x[c] > work[cell(c, data) + Cell.LENGTH]:
+    for c in range(places.cell_count(data)):
+        if not MAX_STRETCH * x[c] > work[places.cell(c, data) + Cell.LENGTH]:
             return False
     good = True
-    for i in range(states(data)):
+    for i in range(places.states(data)):
         if not abs(x[i]) < HUGE:
             good = False
     return good
@@ -284,8 +256,8 @@ def explicit_faces(h, x, u, p, data, work):
     Call `cells` and `limits` of its start first. It can if no face contradicts friction at its end, and no energy was
     made.
     """
-    n = states(data)
-    start = w_start(data)
+    n = places.states(data)
+    start = places.step_block(Block.START, data)
     sliding(SLIDE_MARGIN, x, p, data, work)
     switch_clutches(x, p, data, work)
     energy = stored_energy(x, p, data, work)
@@ -301,7 +273,7 @@ def explicit_faces(h, x, u, p, data, work):
             return False
         cells(x, p, data, work)
         if contradictions(p, data, work) == 0:
-            if moving_states(data) < n:
+            if places.moving_states(data) < n:
                 gates(x, p, data, work)
                 flange_torques(x, u, p, data, work)
             power_after = power_in(x, u, p, data, work)
@@ -310,7 +282,7 @@ def explicit_faces(h, x, u, p, data, work):
             if gained - 0.5 * h * (power + power_after) > POWER_TOLERANCE * h * size + ENERGY_RTOL * energy:
                 return False
             done = largest_work(h, x, u, data, work)
-            return moving_states(data) < n or gained <= done + ENERGY_RTOL * (energy + abs(done))
+            return places.moving_states(data) < n or gained <= done + ENERGY_RTOL * (energy + abs(done))
     return False
 
 
@@ -318,11 +290,11 @@ def explicit_faces(h, x, u, p, data, work):
 def joint_size(b, data, work):
     """Size of a change of the states of arms and decouplers, which stands at `b`, speeds by `SPEED_SCALE` [-]."""
     size = 0.0
-    for m in range(arms(data)):
-        at = b + x_arm(m, data)
+    for m in range(places.arms(data)):
+        at = b + places.x_arm(m, data)
         size += abs(work[at + ArmX.THETA]) + SPEED_SCALE * abs(work[at + ArmX.W])
-    for m in range(decouplers(data)):
-        at = b + x_decoupler(m, data)
+    for m in range(places.decouplers(data)):
+        at = b + places.x_decoupler(m, data)
         size += abs(work[at + DecouplerX.TWIST]) + SPEED_SCALE * abs(work[at + DecouplerX.W])
     return size
 
@@ -333,18 +305,18 @@ def residual(h, x, u, p, data, work):
 
     Lengths count by themselves, speeds by `SPEED_SCALE` of a length for each [rad/s].
     """
-    n = states(data)
-    count = cell_count(data)
-    start = w_start(data)
-    f = work[w_rates(data) : w_rates(data) + n]
-    b = w_solution(data)
+    n = places.states(data)
+    count = places.cell_count(data)
+    start = places.step_block(Block.START, data)
+    f = work[places.step_block(Block.RATES, data) : places.step_block(Block.STAGES, data)]
+    b = places.step_block(Block.SOLUTION, data)
     right_hand_side(1, x, u, p, data, f, work)
     size = 0.0
     for i in range(n):
         work[b + i] = h * f[i] - (x[i] - work[start + i])
         if i < count:
             size += abs(work[b + i]) / x[i]
-        elif i < count + pulleys(data):
+        elif i < count + places.pulleys(data):
             size += SPEED_SCALE * abs(work[b + i])
     return size + joint_size(b, data, work)
 
@@ -355,21 +327,19 @@ def implicit_faces(h, budget, x, u, p, data, work):
 
     ``x = x_0 + h f(x)`` makes no energy, as energy is convex and the losses at x are none of them negative.
     """
-    n = states(data)
-    count = cell_count(data)
-    last = work[w_stage(data) : w_stage(data) + n]
-    direction = work[w_stages(data) : w_stages(data) + n]
-    b = w_solution(data)
-    pivot = w_pivots(data)
-    jac = work[w_jacobian(data) : w_jacobian(data) + n * n]
-    matrix = w_matrix(data)
+    n = places.states(data)
+    count = places.cell_count(data)
+    last = work[places.step_block(Block.STAGE, data) : places.step_block(Block.RATES, data)]
+    direction = work[places.step_block(Block.STAGES, data) : places.step_block(Block.SOLUTION, data)]
+    b = places.step_block(Block.SOLUTION, data)
+    jac = work[places.step_block(Block.JACOBIAN, data) : places.step_matrix(data)]
     size = residual(h, x, u, p, data, work)
     for k in range(budget):
         hybrid_jacobian(0, x, p, data, jac, work)
-        step_matrix(1.0 / h, jac, data, work, matrix, pivot)
+        step_matrix(1.0 / h, jac, data, work)
         for i in range(n):
             work[b + i] = work[b + i] / h
-        ring_solve(ring(data), moving_states(data), work, matrix, pivot, b)
+        step_solve(data, work)
         share = 1.0
         change = 0.0
         for i in range(n):
@@ -379,7 +349,7 @@ def implicit_faces(h, budget, x, u, p, data, work):
                 change = abs(work[b + i]) / x[i] if abs(work[b + i]) / x[i] > change else change
                 if work[b + i] * share < -0.5 * x[i]:
                     share = -0.5 * x[i] / work[b + i]
-            elif i < count + pulleys(data):
+            elif i < count + places.pulleys(data):
                 change = SPEED_SCALE * abs(work[b + i]) if SPEED_SCALE * abs(work[b + i]) > change else change
         joints = joint_size(b, data, work)
         change = joints if joints > change else change
@@ -395,7 +365,7 @@ def implicit_faces(h, budget, x, u, p, data, work):
             share = 0.5 * share
         if change < NEWTON_RTOL:
             for c in range(count):
-                work[face(c, data) + Face.MEAN] = work[face(c, data) + Face.S]
+                work[places.face(c, data) + Face.MEAN] = work[places.face(c, data) + Face.S]
             return k + 1 if is_possible(x, data, work) else -1
     return -1
 
@@ -404,27 +374,27 @@ def implicit_faces(h, budget, x, u, p, data, work):
 def hold(h, x, u, p, data, work):
     """Let the belt hold what it holds for a step; given speeds go on, torques may brake. Calls `cells` and `limits`."""
     cells(x, p, data, work)  # what a step that was given up has left is of another state
-    for m in range(decouplers(data)):
-        at = x_decoupler(m, data) + DecouplerX.W
-        torque = other_torque(decoupler_pulley(m, data), x[at], u, p, data)
-        change = h * torque / p[p_decoupler(m, data) + DecouplerP.J]
+    for m in range(places.decouplers(data)):
+        at = places.x_decoupler(m, data) + DecouplerX.W
+        torque = other_torque(places.decoupler_pulley(m, data), x[at], u, p, data)
+        change = h * torque / p[places.p_decoupler(m, data) + DecouplerP.J]
         if change * x[at] < 0.0:
             x[at] = x[at] + change if abs(change) < abs(x[at]) else 0.0
-    for i in range(pulleys(data)):
-        omega = speed(i, x, data)
-        at = given_state(i, data)
-        own = decoupler_of(i, data)
+    for i in range(places.pulleys(data)):
+        omega = places.speed(i, x, data)
+        at = places.given_state(i, data)
+        own = places.decoupler_of(i, data)
         if at >= 0:
-            x[x_speed(i, data)] = omega + h * x[at + GivenX.A]
+            x[places.x_speed(i, data)] = omega + h * x[at + GivenX.A]
         elif own < 0:
-            change = h * other_torque(i, omega, u, p, data) / work[wrap(i, data) + Wrap.INERTIA]
+            change = h * other_torque(i, omega, u, p, data) / work[places.wrap(i, data) + Wrap.INERTIA]
             if change * omega < 0.0:
-                x[x_speed(i, data)] = omega + change if abs(change) < abs(omega) else 0.0
-    for m in range(arms(data)):
-        x[x_arm(m, data) + ArmX.W] = 0.0
-    for c in range(cell_count(data)):
-        work[face(c, data) + Face.SLIDE] = 0.0
-        work[face(c, data) + Face.MEAN] = 0.0
+                x[places.x_speed(i, data)] = omega + change if abs(change) < abs(omega) else 0.0
+    for m in range(places.arms(data)):
+        x[places.x_arm(m, data) + ArmX.W] = 0.0
+    for c in range(places.cell_count(data)):
+        work[places.face(c, data) + Face.SLIDE] = 0.0
+        work[places.face(c, data) + Face.MEAN] = 0.0
     cells(x, p, data, work)
     limits(x, p, data, work)
 
@@ -440,8 +410,8 @@ def substep(h, budget, x, u, p, data, work):
         linearise_step(0, x, u, p, data, work)
         advance(h, x, u, p, data, work)
         return budget
-    n = states(data)
-    start = w_start(data)
+    n = places.states(data)
+    start = places.step_block(Block.START, data)
     length = h
     for part in range(PARTS + 1):
         for i in range(n):
@@ -464,8 +434,8 @@ def substep(h, budget, x, u, p, data, work):
 @kernel
 def implicit_step(h, budget, x, u, p, data, work):
     """The same by the implicit Euler method, in equal parts if need be; where no iteration is left the belt is held."""
-    n = states(data)
-    start = w_start(data)
+    n = places.states(data)
+    start = places.step_block(Block.START, data)
     if budget <= 0:
         hold(h, x, u, p, data, work)
         return 0

@@ -20,7 +20,7 @@ from rtcvt.belt.geometry import BeltPath, belt_path
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
-from rtcvt.unitfile import MOST_SUBSTEPS, Duration, Name, Record, asked_above, quantity_in
+from rtcvt.unitfile import MAX_SUBSTEPS, Duration, Name, Record, asked_above, quantity_in
 
 Length = Annotated[float, quantity_in("m", above=0.0)]
 Place = Annotated[float, quantity_in("m")]
@@ -143,7 +143,7 @@ class HybridModel(Record):
     mu_back: Mu | None = None  # of the belt's back; default: mu
     sliding: Sliding | None = None  # what sliding makes of both
     cells: Annotated[int, Field(ge=1, le=16)] = 3  # of each wrap
-    substeps: Annotated[int, Field(ge=1, le=MOST_SUBSTEPS)] = 1  # internal steps in a step
+    substeps: Annotated[int, Field(ge=1, le=MAX_SUBSTEPS)] = 1  # internal steps in a step
 
 
 class AncfModel(Record):

@@ -77,7 +77,7 @@ out = Console()
 
 notes = Console(stderr=True)
 WRITTEN = frozenset({"--output", "--json", "--report", "--save-dbc", "--summary"})  # options that name outputs
-EVERY = 30.0  # s between lines of progress where there is no terminal
+PROGRESS_INTERVAL = 30.0  # s between lines of progress where there is no terminal
 
 
 class Fidelity(StrEnum):
@@ -358,7 +358,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress of long work, on standard error: a bar that leaves nothing behind; lines in a file, one in `EVERY`."""
+    """Progress of long work, on standard error: a bar that leaves nothing behind; in a file a line at intervals."""
     if not notes.is_terminal:
         yield _in_lines(time.monotonic)
         return
@@ -373,7 +373,7 @@ def _in_lines(clock: Callable[[], float]) -> Callable[[str, int, int], None]:
 
     def tell(text: str, done: int, total: int) -> None:
         nonlocal said
-        if clock() - said >= EVERY:
+        if clock() - said >= PROGRESS_INTERVAL:
             said = clock()
             notes.print(f"{text}, {100 * done // max(total, 1)} %", markup=False, highlight=False, soft_wrap=True)
 

@@ -33,9 +33,7 @@ reason to open at once, since d_close is above d_open.
 
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
-from rtcvt.table import Row, Rows
-
-TINY = 1e-9  # least value of what must be above zero
+from rtcvt.table import TINY, Row, Rows
 
 
 class P(Rows):
@@ -99,7 +97,7 @@ class Y(Rows):
     CLOSED = Row("control.closed", "1", "the clutch is to be closed", boolean=True)
 
 
-ARRIVED = 1e-9  # of the actuation
+ENGAGED_RTOL = 1e-9  # of the actuation
 
 
 @kernel
@@ -176,7 +174,7 @@ def advance(t, h, x, u, p, data, work):
     else:
         x[X.R] = x[X.R] - h / p[P.T_O] if x[X.R] - h / p[P.T_O] > 0.0 else 0.0
     x[X.S] += (s_des - x[X.S]) * h / (p[P.T_S] + h)
-    if abs(x[X.S] - s_des) < ARRIVED:
+    if abs(x[X.S] - s_des) < ENGAGED_RTOL:
         x[X.S] = s_des
 
 

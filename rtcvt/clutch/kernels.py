@@ -20,10 +20,9 @@ either they are limited, and the step says so.
 
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
-from rtcvt.table import LOSS, STORED, Row, Rows
+from rtcvt.table import LOSS, STORED, TINY, Row, Rows
 
-TINY = 1e-9  # least value of what must be above zero
-MOST_HEAT = 1e11  # [J]
+MAX_HEAT = 1e11  # [J]
 
 
 class P(Rows):
@@ -77,7 +76,7 @@ class Y(Rows):
 
 
 N_X = len(X)
-ARRIVED = 1e-9  # share of the normal force
+ENGAGED_RTOL = 1e-9  # share of the normal force
 
 
 @kernel
@@ -92,7 +91,7 @@ def torque_per_force(p):
 @kernel
 def capacity(x, p):
     """C: torque capacity [N.m]."""
-    if x[X.F] > ARRIVED * p[P.F_MAX]:
+    if x[X.F] > ENGAGED_RTOL * p[P.F_MAX]:
         return torque_per_force(p) * x[X.F]
     return 0.0
 
@@ -242,18 +241,18 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def after_step(h, old, x, u, p, data, smooth):
-    """The normal force reaches its target exactly; heat is counted up to `MOST_HEAT`."""
+    """The normal force reaches its target exactly; heat is counted up to `MAX_HEAT`."""
     F_des = normal_force(u, p)
-    if abs(x[X.F] - F_des) < ARRIVED * p[P.F_MAX]:
+    if abs(x[X.F] - F_des) < ENGAGED_RTOL * p[P.F_MAX]:
         x[X.F] = F_des
-    if x[X.Q] > MOST_HEAT:
-        x[X.Q] = MOST_HEAT
+    if x[X.Q] > MAX_HEAT:
+        x[X.Q] = MAX_HEAT
 
 
 @kernel
 def limited(x, u, p, data):
     """Whether the actuation is out of range, or the heat is no longer counted."""
-    return u[U.ACTUATION] < 0.0 or u[U.ACTUATION] > 1.0 or x[X.Q] >= MOST_HEAT
+    return u[U.ACTUATION] < 0.0 or u[U.ACTUATION] > 1.0 or x[X.Q] >= MAX_HEAT
 
 
 framed(vars())

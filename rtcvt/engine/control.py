@@ -31,9 +31,8 @@ import math
 from rtcvt.engine.grid import cell, lookup, share
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
-from rtcvt.table import Places, Row, Rows
+from rtcvt.table import TINY, Places, Row, Rows
 
-TINY = 1e-9  # least value of what must be above zero
 STRATEGIES = ("constant", "economy", "sport", "map")  # the last one with a table only
 CONSTANT, _, SPORT, MAP = range(len(STRATEGIES))
 

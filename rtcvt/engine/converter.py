@@ -18,9 +18,7 @@ A lock-up clutch is a unit of its own beside the converter: ``"converter.pump - 
 from rtcvt.engine.grid import lookup, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, framed
-from rtcvt.table import LOSS, STORED, Places, Row, Rows
-
-TINY = 1e-9  # least value of what must be above zero
+from rtcvt.table import LOSS, STORED, TINY, Places, Row, Rows
 
 
 class P(Rows):

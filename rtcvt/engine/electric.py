@@ -28,9 +28,8 @@ from rtcvt.engine.grid import lookup, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, framed
 from rtcvt.numerics.elementary import clip
-from rtcvt.table import LOSS, STORED, SUPPLY, Places, Row, Rows
+from rtcvt.table import LOSS, STORED, SUPPLY, TINY, Places, Row, Rows
 
-TINY = 1e-9  # least value of what must be above zero
 FADE = 0.05  # share of the greatest speed over which the torque fades
 
 

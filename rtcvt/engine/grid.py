@@ -19,7 +19,7 @@ from rtcvt.files import number, read_rows
 from rtcvt.kernel import kernel
 from rtcvt.unitfile import is_file, own_file
 
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _read(
     if not rows:
         raise InputError(path.name, "", None, f"a header such as '{header}' and a line for each point")
     factors = _factors(path.name, *rows[0], columns, header)
-    return path.name, [(k, _point(path.name, k, row, factors)) for k, row in rows[1 : MOST_POINTS + 2]]
+    return path.name, [(k, _point(path.name, k, row, factors)) for k, row in rows[1 : MAX_POINTS + 2]]
 
 
 def read_grid(source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]) -> Grid:
@@ -79,8 +79,8 @@ def read_grid(source: str, key: str, folder: Path, name: str, columns: Sequence[
             raise InputError(file, f"line {k}", f"{a:g}, {b:g}", "each point once")
         points[a, b] = value
     axes = [np.array(sorted({point[i] for point in points})) for i in (0, 1)]
-    if min(map(len, axes)) < 2 or len(points) != len(axes[0]) * len(axes[1]) or len(points) > MOST_POINTS:
-        allowed = f"a full grid, at least 2 by 2 points and at most {MOST_POINTS}"
+    if min(map(len, axes)) < 2 or len(points) != len(axes[0]) * len(axes[1]) or len(points) > MAX_POINTS:
+        allowed = f"a full grid, at least 2 by 2 points and at most {MAX_POINTS}"
         raise InputError(file, "", f"{len(axes[0])} by {len(axes[1])}, {len(points)} points", allowed)
     return Grid(axes[0], axes[1], np.array([[points[a, b] for b in axes[1]] for a in axes[0]]))
 
@@ -97,8 +97,8 @@ def read_curves(
     """
     file, rows = _read(source, key, folder, name, columns)
     found = np.array([point for _, point in rows]).reshape(-1, 3)
-    if len(found) < 2 or not (np.diff(found[:, 0]) > 0.0).all() or len(found) > MOST_POINTS:
-        raise InputError(file, "", f"{len(found)} points", f"at least 2 points, at most {MOST_POINTS}, in rising order")
+    if len(found) < 2 or not (np.diff(found[:, 0]) > 0.0).all() or len(found) > MAX_POINTS:
+        raise InputError(file, "", f"{len(found)} points", f"at least 2 points, at most {MAX_POINTS}, in rising order")
     none = np.array([0.0, 1.0])
     return tuple(Grid(found[:, 0], none, np.column_stack([values, values])) for values in found.T[1:])  # type: ignore[return-value]
 

@@ -26,9 +26,7 @@ from rtcvt.engine.grid import cell, lookup, lookup_in, share, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, framed
 from rtcvt.numerics.elementary import clip
-from rtcvt.table import LOSS, STORED, SUPPLY, Places, Row, Rows
-
-TINY = 1e-9  # least value of what must be above zero
+from rtcvt.table import LOSS, STORED, SUPPLY, TINY, Places, Row, Rows
 
 
 class P(Rows):

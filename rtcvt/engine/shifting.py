@@ -26,9 +26,8 @@ from rtcvt.engine.control import pedal_for, within
 from rtcvt.engine.grid import lookup
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
-from rtcvt.table import Places, Row, Rows
+from rtcvt.table import TINY, Places, Row, Rows
 
-TINY = 1e-9  # least value of what must be above zero
 ELEMENT = Row("{element}.u", "1", "actuation of element {element}", 0.0, 1.0, 1.0)
 
 

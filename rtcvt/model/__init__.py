@@ -169,7 +169,7 @@ class Coupling(NamedTuple):
         `linearise` or `output`.
     limits : tuple of str
         Boolean outputs that tell that a limit is active.
-    brief : callable, optional
+    cheap_output : callable, optional
         `output` without the outputs in `costly`, where these take much of its time.
     """
 
@@ -178,7 +178,7 @@ class Coupling(NamedTuple):
     flange: Callable[..., float]
     piece: Callable[..., float]
     limits: tuple[str, ...] = ()
-    brief: Callable[..., None] | None = None
+    cheap_output: Callable[..., None] | None = None
     costly: tuple[str, ...] = ()
 
 

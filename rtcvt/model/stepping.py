@@ -13,10 +13,10 @@ from rtcvt.kernel import FAILED, OK, kernel
 from rtcvt.table import Places
 
 HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
-MOST_STEPS = 1e6  # internal steps in one communication step
-FINER = 0.25  # a part of an internal step as a share of the next larger one
-LEAST_PART = 1.0 / 16.0  # of an internal step
-MOST_TRIALS = 18  # in an internal step: the whole, a quarter, all of the least parts
+MAX_INTERNAL_STEPS = 1e6  # internal steps in one communication step
+REFINEMENT = 0.25  # a part of an internal step as a share of the next larger one
+MIN_PART = 1.0 / 16.0  # of an internal step
+MAX_TRIALS = 18  # in an internal step: the whole, a quarter, all of the least parts
 
 
 class Block(Places):
@@ -46,7 +46,7 @@ def enter(t, h, longest, n_u, u, n, x, saved):
     for i in range(n):
         if not abs(x[i]) < HUGE:
             return 0
-    if not (h > 0.0 and h < MOST_STEPS * longest and abs(t) < HUGE):
+    if not (h > 0.0 and h < MAX_INTERNAL_STEPS * longest and abs(t) < HUGE):
         return 0
     for i in range(n):
         saved[i] = x[i]

@@ -31,7 +31,7 @@ from rtcvt.kind import Unit
 from rtcvt.law.file import Equations, Input, Law, Output, law_of
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.scenario import Scenario, parameter_value
-from rtcvt.unitfile import MOST_SUBSTEPS, Name, Record, Solver, UnitFile, quantity_in
+from rtcvt.unitfile import MAX_SUBSTEPS, Name, Record, Solver, UnitFile, quantity_in
 
 GROUND = "ground"
 
@@ -42,7 +42,7 @@ class Component(Record):
     unit: str = ""  # a shipped unit, or a file beside this one
     law: Equations | None = None  # instead of a unit
     model: Fidelity | None = None  # by default the unit's first
-    substeps: Annotated[int, Field(ge=1, le=MOST_SUBSTEPS)] | None = None  # instead of the unit's own
+    substeps: Annotated[int, Field(ge=1, le=MAX_SUBSTEPS)] | None = None  # instead of the unit's own
     parameters: dict[str, float | str] = {}  # other values of its parameters
     inputs: dict[str, float | str] = {}  # start values of inputs that are not connected
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ _PARTS = {  # what the kernels of a part take, and give if there is none
     "initialise": ("p, data, u, x, work", "OK"),
     "derivative": ("t, x, u, p, data, dx, work", None),
     "output": ("t, x, u, p, data, y, work", None),
-    "brief": ("t, x, u, p, data, y, work", None),
+    "cheap_output": ("t, x, u, p, data, y, work", None),
     "step": ("t, h, x, u, p, data, y, work", "OK"),
     "linearise": ("t, x, u, p, data, dx, jac, work", None),
     "port": ("k, x, u, p, data, row, column, work", "0.0"),
@@ -54,7 +54,7 @@ from rtcvt.network.layout import Part
 def kernel_set(model: Model, coupled: bool) -> KernelSet:
     """The kernels that a network needs of a part, with connected flanges or without."""
     owner = model.coupling if coupled else model
-    own = ("linearise", "port", "flange", "piece", "brief") if coupled else ("step",)
+    own = ("linearise", "port", "flange", "piece", "cheap_output") if coupled else ("step",)
     always = tuple((what, getattr(model, what)) for what in ("initialise", "derivative", "output"))
     return (*always, *((what, getattr(owner, what)) for what in own if getattr(owner, what) is not None))
 
@@ -99,7 +99,7 @@ def kernels_of(sets: tuple[KernelSet, ...]) -> dict[str, Any]:
 
 def text_of(sets: Sequence[KernelSet]) -> str:
     """The pattern with the functions of these parts."""
-    head, rule, rest = Path(pattern.__file__).read_text(encoding="utf-8").partition("# --- parts ---")
+    head, rule, rest = _text(pattern).partition("# --- parts ---")
     tail = rest[rest.index("# --- nodes ---") :]
     return f"{head}{rule}\n{_IMPORTS}" + "\n\n".join(_functions(sets)) + f"\n\n{tail}"
 
@@ -107,10 +107,16 @@ def text_of(sets: Sequence[KernelSet]) -> str:
 def interpret(sets: Sequence[KernelSet], text: str) -> dict[str, Any]:
     """Functions of a text of `text_of` as Python, between compiled kernels of the parts."""
     plain = {"__name__": "rtcvt.network.interpreted", **_given(sets)}
-    files = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in (entries, places)]
-    for source in (text, *files):  # what these define takes the place of compiled kernels
-        exec(compile(re.sub("\n@(kernel|inlined)\n", "\n\n", source), "<network>", "exec"), plain)
+    where: dict[str, Any] = {"__name__": places.__name__}
+    for source, names in ((text, plain), (_text(entries), plain), (_text(places), where)):
+        exec(compile(re.sub("\n@(kernel|inlined)\n", "\n\n", source), "<network>", "exec"), names)
+    plain["places"] = SimpleNamespace(**where)  # as Python, as `entry` above, in place of compiled kernels
     return plain
+
+
+def _text(module: ModuleType) -> str:
+    """Source of a module."""
+    return Path(str(module.__file__)).read_text(encoding="utf-8")
 
 
 def _given(sets: Sequence[KernelSet]) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from rtcvt.network.model import build_system, component_model, components_of
 from rtcvt.scenario import apply_parameters, sample_inputs
 
 STEPS = np.geomspace(1e-4, 0.1, 61)  # [s] in which the limit is looked for
-POINTS, LONGEST = 8, 30.0  # where, over at most how long [s]
-BEYOND = 1.0  # [1/s] growth that counts as instability, beside twice that without held inputs
+POINTS, MAX_DURATION = 8, 30.0  # where, over at most how long [s]
+UNSTABLE_GROWTH = 1.0  # [1/s] growth that counts as instability, beside twice that without held inputs
 
 
 class Connection(NamedTuple):
@@ -129,7 +129,7 @@ def _points(parts: Parts, names: list[str]) -> Iterator[dict[str, Instance]]:
     """These parts at points of the first scenario of their system, solved as one; without a scenario at the start."""
     whole = build_system(parts.system)
     scenario = parts.system.scenario[0] if parts.system.scenario else None
-    steps = 0 if scenario is None else max(1, int(min(scenario.duration, LONGEST) / POINTS / whole.step_size))
+    steps = 0 if scenario is None else max(1, int(min(scenario.duration, MAX_DURATION) / POINTS / whole.step_size))
     running = whole.instantiate()
     time = np.array([whole.step_size * k for k in range(steps * POINTS + 1)], dtype=float)
     u = None if scenario is None else sample_inputs(whole, scenario, time)
@@ -174,7 +174,7 @@ def stable_step(parts: Parts) -> float:
     for here in _points(parts, list(own)):
         linear = {name: _linear(part, own[name]) for name, part in here.items()}
         at = {name: [place[name, v.name] for v in own[name]] for name in linear}
-        growth = BEYOND + 2.0 * max(0.0, _growth(linear, at, source))
+        growth = UNSTABLE_GROWTH + 2.0 * max(0.0, _growth(linear, at, source))
         for k, H in enumerate(STEPS[:limit]):
             if np.abs(np.linalg.eigvals(_held_step(H, linear, at, source))).max() > np.exp(growth * H):
                 limit = k

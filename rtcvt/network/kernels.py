@@ -6,52 +6,18 @@ of a network have (`rtcvt.network.generate`).
 
 from rtcvt.kernel import FAILED, OK, SATURATED, inlined, kernel
 from rtcvt.model.places import entry
-from rtcvt.model.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
+from rtcvt.model.stepping import HUGE, MAX_TRIALS, MIN_PART, REFINEMENT, enter, leave, rough, start_status
+from rtcvt.network import places
 from rtcvt.network.layout import N_SHAFT_Y, D, Op, ShaftP, ShaftY
-from rtcvt.network.places import (
-    block_size,
-    block_states,
-    border_size,
-    border_start,
-    coupled_parts,
-    end,
-    end_input,
-    end_number,
-    end_part,
-    end_row,
-    ends,
-    jacobian,
-    operation,
-    p_shaft,
-    part,
-    part_states,
-    part_x,
-    shafts,
-    torque_sign,
-    unknown,
-    w_border,
-    w_outputs,
-    w_pivots,
-    w_rates,
-    w_stages,
-    w_start,
-    x_input,
-    x_massless,
-    x_shaft_end,
-    x_speed,
-    x_torque,
-    x_twist,
-)
 from rtcvt.numerics.integrators import (
     ROS3_GAMMA,
     ROS3_STAGES,
-    implicit_matrix,
     ros3_error,
     ros3_new,
     ros3_side,
     ros3_stage,
 )
-from rtcvt.numerics.linalg import lu, lu_solve
+from rtcvt.numerics.linalg import core_lu, core_solve, lu, lu_solve
 
 ERROR_BOUND = 1e-3  # of a step, as a share of a state's typical value and its own
 MAX_NEWTON_ITERATIONS = 30  # in an implicit step
@@ -83,7 +49,7 @@ def part_output(i, t, x, p, data, y, work):
 
 
 @kernel
-def part_brief(i, t, x, p, data, y, work):
+def part_cheap_output(i, t, x, p, data, y, work):
     """Outputs that are not costly."""
 
 
@@ -122,19 +88,19 @@ def part_piece(i, x, p, data, work):
 @inlined
 def close(x, data, work):
     """Inputs at the connected flanges, from the torques and speeds of the nodes in `x`."""
-    for e in range(ends(data)):
-        f = end(e, data)
-        at = x_input(f, data)
-        if torque_sign(f, data) != 0.0:
-            work[end_input(f, data)] = torque_sign(f, data) * x[at]
+    for e in range(places.ends(data)):
+        f = places.end(e, data)
+        at = places.x_input(f, data)
+        if places.torque_sign(f, data) != 0.0:
+            work[places.end_input(f, data)] = places.torque_sign(f, data) * x[at]
         else:
-            work[end_input(f, data)] = x[at] if at >= 0 else 0.0
+            work[places.end_input(f, data)] = x[at] if at >= 0 else 0.0
 
 
 @inlined
 def flange(f, x, p, data, work):
     """Output of a connected flange; expects the rates of its part."""
-    return part_flange(end_part(f, data), end_number(f, data), x, p, data, work)
+    return part_flange(places.end_part(f, data), places.end_number(f, data), x, p, data, work)
 
 
 @kernel
@@ -143,24 +109,24 @@ def at_nodes(x, p, data, r, work):
 
     Those of shafts count; rates of their twists are written too. Expects the rates of the parts.
     """
-    for i in range(block_states(data), block_size(data)):
+    for i in range(places.block_states(data), places.block_size(data)):
         r[i] = 0.0
-    for e in range(ends(data)):
-        f = end(e, data)
+    for e in range(places.ends(data)):
+        f = places.end(e, data)
         y = flange(f, x, p, data, work)
-        w = x_speed(f, data)
-        if torque_sign(f, data) != 0.0:
-            z = x_torque(f, data)
+        w = places.x_speed(f, data)
+        if places.torque_sign(f, data) != 0.0:
+            z = places.x_torque(f, data)
             r[z] = y - x[w] if w >= 0 else y
             if w >= 0:
                 r[w] += x[z]
         elif w >= 0:
             r[w] += y
-    for s in range(shafts(data)):
-        a = x_shaft_end(0, s, data)
-        b = x_shaft_end(1, s, data)
+    for s in range(places.shafts(data)):
+        a = places.x_shaft_end(0, s, data)
+        b = places.x_shaft_end(1, s, data)
         tau = shaft_torque(s, x, p, data)
-        r[x_twist(s, data)] = twist_rate(s, x, data)
+        r[places.x_twist(s, data)] = twist_rate(s, x, data)
         if a >= 0:
             r[a] += tau
         if b >= 0:
@@ -170,19 +136,19 @@ def at_nodes(x, p, data, r, work):
 @kernel
 def imbalance(k, x, p, data, work):
     """What the torques sum up to at a node whose flanges all take its speed; keeps their size in W_SIZE."""
-    w = x_massless(k, data)
+    w = places.x_massless(k, data)
     total = 0.0
     size = 1.0
-    for e in range(ends(data)):
-        f = end(e, data)
-        if torque_sign(f, data) == 0.0 and x_speed(f, data) == w:
-            work[end_input(f, data)] = x[w]
+    for e in range(places.ends(data)):
+        f = places.end(e, data)
+        if places.torque_sign(f, data) == 0.0 and places.x_speed(f, data) == w:
+            work[places.end_input(f, data)] = x[w]
             tau = flange(f, x, p, data, work)
             total += tau
             size += abs(tau)
-    for s in range(shafts(data)):
-        a = x_shaft_end(0, s, data)
-        b = x_shaft_end(1, s, data)
+    for s in range(places.shafts(data)):
+        a = places.x_shaft_end(0, s, data)
+        b = places.x_shaft_end(1, s, data)
         if a == w or b == w:
             tau = shaft_torque(s, x, p, data)
             total += tau if a == w else -tau
@@ -202,7 +168,7 @@ def settle(free, x, p, data, work):
     for k in range(entry(D.N_MASSLESS, data)):
         if free and work[entry(D.W_FREE, data) + k] == 0.0:
             continue
-        w = x_massless(k, data)
+        w = places.x_massless(k, data)
         start = x[w]
         total = imbalance(k, x, p, data, work)
         direction = -1.0 if total > 0.0 else 1.0
@@ -240,8 +206,8 @@ def settle(free, x, p, data, work):
 @kernel
 def twist_rate(s, x, data):
     """Rate of the twist of a shaft [rad/s]."""
-    a = x_shaft_end(0, s, data)
-    b = x_shaft_end(1, s, data)
+    a = places.x_shaft_end(0, s, data)
+    b = places.x_shaft_end(1, s, data)
     rate = x[a] if a >= 0 else 0.0
     if b >= 0:
         rate -= x[b]
@@ -251,22 +217,22 @@ def twist_rate(s, x, data):
 @kernel
 def shaft_torque(s, x, p, data):
     """Torque of a shaft [N.m], into it at its first end."""
-    at = p_shaft(s, data)
-    return p[at + ShaftP.K] * x[x_twist(s, data)] + p[at + ShaftP.D] * twist_rate(s, x, data)
+    at = places.p_shaft(s, data)
+    return p[at + ShaftP.K] * x[places.x_twist(s, data)] + p[at + ShaftP.D] * twist_rate(s, x, data)
 
 
 @inlined
 def shaft_entries(s, p, data, work):
     """Derivatives of a shaft, into the border."""
-    n = border_size(data)
-    first = border_start(data)
-    border = w_border(data)
-    phi = x_twist(s, data) - first
-    K = p[p_shaft(s, data) + ShaftP.K]
-    d = p[p_shaft(s, data) + ShaftP.D]
+    n = places.border_size(data)
+    first = places.border_start(data)
+    border = places.w_border(data)
+    phi = places.x_twist(s, data) - first
+    K = p[places.p_shaft(s, data) + ShaftP.K]
+    d = p[places.p_shaft(s, data) + ShaftP.D]
     for side in range(2):
-        own = x_shaft_end(side, s, data) - first
-        other = x_shaft_end(1 - side, s, data) - first
+        own = places.x_shaft_end(side, s, data) - first
+        other = places.x_shaft_end(1 - side, s, data) - first
         sign = 1.0 if side == 0 else -1.0
         if own >= 0:
             work[border + phi * n + own] += sign
@@ -280,8 +246,8 @@ def shaft_entries(s, p, data, work):
 def rates(t, x, p, data, dx, work):
     """Rates of the parts with connected flanges, and residuals at the nodes."""
     close(x, data, work)
-    for c in range(coupled_parts(data)):
-        part_derivative(part(c, data), t, x, p, data, dx, work)
+    for c in range(places.coupled_parts(data)):
+        part_derivative(places.part(c, data), t, x, p, data, dx, work)
     at_nodes(x, p, data, dx, work)
 
 
@@ -289,8 +255,8 @@ def rates(t, x, p, data, dx, work):
 def same_pieces(x, p, data, work):
     """Whether all parts are on the pieces that they were on at the start of the step; expects rates or outputs."""
     same = True
-    for c in range(coupled_parts(data)):
-        if part_piece(part(c, data), x, p, data, work) != work[entry(D.W_PIECE, data) + c]:
+    for c in range(places.coupled_parts(data)):
+        if part_piece(places.part(c, data), x, p, data, work) != work[entry(D.W_PIECE, data) + c]:
             same = False
     return same
 
@@ -303,15 +269,15 @@ def linearise(t, x, p, data, dx, work):
     border, of twists and unknowns. These are kept apart, in W_JAC, W_ENDS and W_BORDER.
     """
     close(x, data, work)
-    for i in range(border_size(data) * border_size(data)):
-        work[w_border(data) + i] = 0.0
-    for c in range(coupled_parts(data)):
-        part_linearise(part(c, data), t, x, p, data, dx, work)
-        work[entry(D.W_PIECE, data) + c] = part_piece(part(c, data), x, p, data, work)
-    for e in range(ends(data)):
-        f = end(e, data)
+    for i in range(places.border_size(data) * places.border_size(data)):
+        work[places.w_border(data) + i] = 0.0
+    for c in range(places.coupled_parts(data)):
+        part_linearise(places.part(c, data), t, x, p, data, dx, work)
+        work[entry(D.W_PIECE, data) + c] = part_piece(places.part(c, data), x, p, data, work)
+    for e in range(places.ends(data)):
+        f = places.end(e, data)
         join(f, x, p, data, work)
-    for s in range(shafts(data)):
+    for s in range(places.shafts(data)):
         shaft_entries(s, p, data, work)
     at_nodes(x, p, data, dx, work)
 
@@ -319,21 +285,21 @@ def linearise(t, x, p, data, dx, work):
 @inlined
 def join(f, x, p, data, work):
     """Derivatives at a connected flange."""
-    n = border_size(data)
-    border = w_border(data)
-    size = part_states(end_part(f, data), data)
-    row = end_row(f, data)
+    n = places.border_size(data)
+    border = places.w_border(data)
+    size = places.part_states(places.end_part(f, data), data)
+    row = places.end_row(f, data)
     column = row + size
     rows = work[row:column]
     columns = work[column : column + size]
-    d = part_port(end_part(f, data), end_number(f, data), x, p, data, rows, columns, work)
-    at = unknown(f, data)
-    w = x_speed(f, data) - border_start(data)
-    if torque_sign(f, data) == 0.0:
+    d = part_port(places.end_part(f, data), places.end_number(f, data), x, p, data, rows, columns, work)
+    at = places.unknown(f, data)
+    w = places.x_speed(f, data) - places.border_start(data)
+    if places.torque_sign(f, data) == 0.0:
         if at >= 0:
             work[border + at * n + at] += d
     else:
-        sign = torque_sign(f, data)
+        sign = places.torque_sign(f, data)
         for s in range(column, column + size):
             work[s] *= sign
         if w >= 0:
@@ -350,61 +316,58 @@ def factor(h, data, work):
 
     Each part's block by itself, with which the columns of its flanges are solved; then what is left of the border.
     """
-    n = border_size(data)
-    border = w_border(data)
-    pivot = w_pivots(data)
-    for c in range(coupled_parts(data)):
-        i = part(c, data)
-        implicit_matrix(part_states(i, data), h, work, jacobian(i, data), pivot + part_x(i, data))
-    for s in range(shafts(data)):
+    n = places.border_size(data)
+    border = places.w_border(data)
+    for c in range(places.coupled_parts(data)):
+        i = places.part(c, data)
+        core_lu(places.part_states(i, data), h, work, places.jacobian(i, data), places.factors(i, data))
+    for s in range(places.shafts(data)):
         for j in range(n):
             work[border + s * n + j] *= -h
         work[border + s * n + s] += 1.0
-    for e in range(ends(data)):
-        f = end(e, data)
-        i = end_part(f, data)
-        size = part_states(i, data)
-        column = end_row(f, data) + size
-        at = unknown(f, data)
+    for e in range(places.ends(data)):
+        f = places.end(e, data)
+        i = places.end_part(f, data)
+        size = places.part_states(i, data)
+        column = places.end_row(f, data) + size
+        at = places.unknown(f, data)
         if at >= 0:
             for k in range(column, column + size):
                 work[k] *= h
-            lu_solve(size, work, jacobian(i, data), pivot + part_x(i, data), column)
-            for other in range(ends(data)):
-                g = end(other, data)
-                below = unknown(g, data)
-                if end_part(g, data) == i and below >= 0:
-                    row = end_row(g, data)
+            core_solve(size, work, places.factors(i, data), column)
+            for other in range(places.ends(data)):
+                g = places.end(other, data)
+                below = places.unknown(g, data)
+                if places.end_part(g, data) == i and below >= 0:
+                    row = places.end_row(g, data)
                     for k in range(size):
                         work[border + below * n + at] += work[row + k] * work[column + k]
     for k in range(entry(D.N_MASSLESS, data)):  # one whose flanges all slip keeps its speed
-        w = x_massless(k, data) - border_start(data)
+        w = places.x_massless(k, data) - places.border_start(data)
         work[entry(D.W_FREE, data) + k] = 1.0
         for j in range(n):
             if work[border + w * n + j] != 0.0:
                 work[entry(D.W_FREE, data) + k] = 0.0
         if work[entry(D.W_FREE, data) + k] == 1.0:
             work[border + w * n + w] = 1.0
-    lu(n, work, border, pivot + border_start(data))
+    lu(n, work, border, places.w_pivots(data))
 
 
 @kernel
 def solve(b, data, work):
     """Replace the vector at ``work[b]`` by the solution with the matrix that `factor` left."""
-    pivot = w_pivots(data)
-    first = border_start(data)
-    for c in range(coupled_parts(data)):
-        i = part(c, data)
-        at = part_x(i, data)
-        lu_solve(part_states(i, data), work, jacobian(i, data), pivot + at, b + at)
+    first = places.border_start(data)
+    for c in range(places.coupled_parts(data)):
+        i = places.part(c, data)
+        core_solve(places.part_states(i, data), work, places.factors(i, data), b + places.part_x(i, data))
     for back in range(2):
-        for e in range(ends(data)):
-            f = end(e, data)
-            i = end_part(f, data)
-            size = part_states(i, data)
-            row = end_row(f, data)
-            own = b + part_x(i, data)
-            at = b + first + unknown(f, data)
+        for e in range(places.ends(data)):
+            f = places.end(e, data)
+            i = places.end_part(f, data)
+            size = places.part_states(i, data)
+            row = places.end_row(f, data)
+            own = b + places.part_x(i, data)
+            at = b + first + places.unknown(f, data)
             if at >= b + first:
                 for k in range(size):
                     if back == 0:
@@ -412,22 +375,22 @@ def solve(b, data, work):
                     else:
                         work[own + k] += work[row + size + k] * work[at]
         if back == 0:
-            lu_solve(border_size(data), work, w_border(data), pivot + first, b + first)
+            lu_solve(places.border_size(data), work, places.w_border(data), places.w_pivots(data), b + first)
 
 
 @kernel
 def keep(x, data, work):
     """Keep the states of the block at the start of a step."""
-    start = w_start(data)
-    for i in range(block_size(data)):
+    start = places.w_start(data)
+    for i in range(places.block_size(data)):
         work[start + i] = x[i]
 
 
 @kernel
 def go_back(x, data, work):
     """Take the states of the block back that `keep` kept."""
-    start = w_start(data)
-    for i in range(block_size(data)):
+    start = places.w_start(data)
+    for i in range(places.block_size(data)):
         x[i] = work[start + i]
 
 
@@ -437,11 +400,11 @@ def rosenbrock(t, h, x, p, data, work):
 
     Expects `linearise` at `x` behind it.
     """
-    n = block_size(data)
-    n_d = block_states(data)
-    dx = work[w_rates(data) : w_rates(data) + n]
-    k = work[w_stages(data) : w_stages(data) + ROS3_STAGES * n]
-    start = work[w_start(data) : w_start(data) + n]
+    n = places.block_size(data)
+    n_d = places.block_states(data)
+    dx = work[places.w_rates(data) : places.w_rates(data) + n]
+    k = work[places.w_stages(data) : places.w_stages(data) + ROS3_STAGES * n]
+    start = work[places.w_start(data) : places.w_start(data) + n]
     same = True
     factor(ROS3_GAMMA * h, data, work)
     for stage in range(ROS3_STAGES):
@@ -450,7 +413,7 @@ def rosenbrock(t, h, x, p, data, work):
             rates(t, x, p, data, dx, work)
             same = same_pieces(x, p, data, work)
         ros3_side(stage, n, n_d, h, dx, k)
-        solve(w_stages(data) + stage * n, data, work)
+        solve(places.w_stages(data) + stage * n, data, work)
     ros3_new(n, start, k, x)
     for i in range(n):
         if not abs(x[i]) < HUGE:
@@ -463,11 +426,12 @@ def rosenbrock(t, h, x, p, data, work):
 @inlined
 def too_rough(data, work):
     """Whether the step that `rosenbrock` made last has too large an error in a state; its stages are lost."""
-    n = block_states(data)
-    k = w_stages(data)
+    n = places.block_states(data)
+    k = places.w_stages(data)
     sizes = entry(D.SCALE, data)
-    ros3_error(n, block_size(data), work[k : k + ROS3_STAGES * block_size(data)])
-    return rough(ERROR_BOUND, n, work[k : k + n], data[sizes : sizes + n], work[w_start(data) : w_start(data) + n])
+    ros3_error(n, places.block_size(data), work[k : k + ROS3_STAGES * places.block_size(data)])
+    start = places.w_start(data)
+    return rough(ERROR_BOUND, n, work[k : k + n], data[sizes : sizes + n], work[start : start + n])
 
 
 @inlined
@@ -476,60 +440,60 @@ def find_torques(t, x, p, data, work):
 
     The states decide these, so that they have their order, also where some of df/dx is left out.
     """
-    n = border_size(data)
-    first = border_start(data)
-    border = w_border(data)
-    b = w_stages(data)
-    dx = work[w_rates(data) : w_rates(data) + block_size(data)]
+    n = places.border_size(data)
+    first = places.border_start(data)
+    border = places.w_border(data)
+    b = places.w_stages(data)
+    dx = work[places.w_rates(data) : places.w_rates(data) + places.block_size(data)]
     rates(t, x, p, data, dx, work)
     for k in range(border, border + n * n):
         work[k] = 0.0
-    for e in range(ends(data)):
-        f = end(e, data)
+    for e in range(places.ends(data)):
+        f = places.end(e, data)
         join(f, x, p, data, work)
     for k in range(n):
         work[b + k] = 0.0
-        work[border + k * n + k] = 1.0 if k < shafts(data) else 0.0
+        work[border + k * n + k] = 1.0 if k < places.shafts(data) else 0.0
     for k in range(entry(D.N_MASSLESS, data)):
-        w = x_massless(k, data) - first
+        w = places.x_massless(k, data) - first
         work[border + w * n + w] = 1.0
-    for e in range(ends(data)):
-        f = end(e, data)
-        i = end_part(f, data)
-        size = part_states(i, data)
-        w = x_speed(f, data) - first
-        z = unknown(f, data)
-        if torque_sign(f, data) != 0.0:
-            row = end_row(f, data)
+    for e in range(places.ends(data)):
+        f = places.end(e, data)
+        i = places.end_part(f, data)
+        size = places.part_states(i, data)
+        w = places.x_speed(f, data) - first
+        z = places.unknown(f, data)
+        if places.torque_sign(f, data) != 0.0:
+            row = places.end_row(f, data)
             for k in range(size):
-                work[b + z] -= work[row + k] * dx[part_x(i, data) + k]
-            for other in range(ends(data)):
-                g = end(other, data)
-                if end_part(g, data) == i and torque_sign(g, data) != 0.0:
-                    column = end_row(g, data) + size
+                work[b + z] -= work[row + k] * dx[places.part_x(i, data) + k]
+            for other in range(places.ends(data)):
+                g = places.end(other, data)
+                if places.end_part(g, data) == i and places.torque_sign(g, data) != 0.0:
+                    column = places.end_row(g, data) + size
                     for k in range(size):
-                        work[border + z * n + unknown(g, data)] += work[row + k] * work[column + k]
+                        work[border + z * n + places.unknown(g, data)] += work[row + k] * work[column + k]
             if w >= 0:
                 work[b + w] = -dx[w + first]
-    lu(n, work, border, w_pivots(data) + first)
-    lu_solve(n, work, border, w_pivots(data) + first, b)
-    for e in range(ends(data)):
-        f = end(e, data)
-        z = x_torque(f, data)
-        if torque_sign(f, data) != 0.0 and abs(x[z] + work[b + z - first]) < HUGE:
+    lu(n, work, border, places.w_pivots(data))
+    lu_solve(n, work, border, places.w_pivots(data), b)
+    for e in range(places.ends(data)):
+        f = places.end(e, data)
+        z = places.x_torque(f, data)
+        if places.torque_sign(f, data) != 0.0 and abs(x[z] + work[b + z - first]) < HUGE:
             x[z] += work[b + z - first]
 
 
 @inlined
 def defect(h, x, data, dx, work):
     """What an implicit Euler step from W_START misses at `x`, in place of the rates `dx`; returns its size [-]."""
-    n_d = block_states(data)
-    n = block_size(data)
+    n_d = places.block_states(data)
+    n = places.block_size(data)
     scale = entry(D.SCALE, data) + n
     size = 0.0
     for i in range(n):
         if i < n_d:
-            dx[i] = x[i] - work[w_start(data) + i] - h * dx[i]
+            dx[i] = x[i] - work[places.w_start(data) + i] - h * dx[i]
         size += abs(dx[i]) / data[scale + i]
     return size
 
@@ -540,9 +504,9 @@ def newton(t, h, x, p, data, work, once):
 
     With `once`: of the linearly implicit Euler method, which is one whole change; whether that is finite.
     """
-    n = block_size(data)
-    dx = work[w_rates(data) : w_rates(data) + n]
-    last = w_stages(data)
+    n = places.block_size(data)
+    dx = work[places.w_rates(data) : places.w_rates(data) + n]
+    last = places.w_stages(data)
     change = last + n
     size = 0.0
     moved = 0.0
@@ -614,18 +578,18 @@ def in_parts(t, h, x, p, data, work):
 
     Returns 1 if an implicit one did not converge, or the least parts are too coarse.
     """
-    dx = work[w_rates(data) : w_rates(data) + block_size(data)]
-    part = FINER
+    dx = work[places.w_rates(data) : places.w_rates(data) + places.block_size(data)]
+    part = REFINEMENT
     left = 1.0
     missed = 0
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_TRIALS):
         at = t + (1.0 - left) * h
         keep(x, data, work)
         linearise(at, x, p, data, dx, work)
         smooth = rosenbrock(at, part * h, x, p, data, work)
         again = smooth and too_rough(data, work)
-        if again and part > LEAST_PART:
-            part *= FINER
+        if again and part > MIN_PART:
+            part *= REFINEMENT
             go_back(x, data, work)
         else:
             if smooth:
@@ -650,14 +614,14 @@ def carry(t, x, p, data, y, work):
     """Signals to where they end, and no more outputs than this takes."""
     close(x, data, work)
     for o in range(entry(D.OPS, data)):
-        what = entry(operation(o, data), data)
-        c = entry(operation(o, data) + 1, data)
+        what = entry(places.operation(o, data), data)
+        c = entry(places.operation(o, data) + 1, data)
         if what == Op.COPY:
-            work[entry(operation(o, data) + 2, data)] = y[c]
-        elif what == Op.BRIEF:
-            part_brief(part(c, data), t, x, p, data, y, work)
+            work[entry(places.operation(o, data) + 2, data)] = y[c]
+        elif what == Op.CHEAP_OUTPUT:
+            part_cheap_output(places.part(c, data), t, x, p, data, y, work)
         elif what == Op.OUTPUT:
-            part_output(part(c, data), t, x, p, data, y, work)
+            part_output(places.part(c, data), t, x, p, data, y, work)
 
 
 @kernel
@@ -665,27 +629,27 @@ def all_outputs(t, x, p, data, y, work):
     """Outputs of all parts in the order of their signals, which are carried on; then those at the flanges."""
     close(x, data, work)
     for o in range(entry(D.OPS, data)):
-        c = entry(operation(o, data) + 1, data)
-        last = entry(operation(o, data) + 2, data)
-        if entry(operation(o, data), data) == Op.COPY:
+        c = entry(places.operation(o, data) + 1, data)
+        last = entry(places.operation(o, data) + 2, data)
+        if entry(places.operation(o, data), data) == Op.COPY:
             work[last] = y[c]
         elif last == 1:
-            part_brief(part(c, data), t, x, p, data, y, work)
+            part_cheap_output(places.part(c, data), t, x, p, data, y, work)
         else:
-            part_output(part(c, data), t, x, p, data, y, work)
+            part_output(places.part(c, data), t, x, p, data, y, work)
     at = entry(D.N_Y_PARTS, data)
-    for s in range(shafts(data)):
-        phi = x[x_twist(s, data)]
+    for s in range(places.shafts(data)):
+        phi = x[places.x_twist(s, data)]
         y[at + ShaftY.TAU] = shaft_torque(s, x, p, data)
         y[at + ShaftY.PHI] = phi
-        y[at + ShaftY.E] = 0.5 * p[p_shaft(s, data) + ShaftP.K] * phi * phi
-        y[at + ShaftY.LOSS] = p[p_shaft(s, data) + ShaftP.D] * twist_rate(s, x, data) * twist_rate(s, x, data)
+        y[at + ShaftY.E] = 0.5 * p[places.p_shaft(s, data) + ShaftP.K] * phi * phi
+        y[at + ShaftY.LOSS] = p[places.p_shaft(s, data) + ShaftP.D] * twist_rate(s, x, data) * twist_rate(s, x, data)
         at += N_SHAFT_Y
-    for e in range(ends(data)):
-        f = end(e, data)
-        place = x_input(f, data)
+    for e in range(places.ends(data)):
+        f = places.end(e, data)
+        place = places.x_input(f, data)
         y[at + e] = x[place] if place >= 0 else 0.0
-    y[at + ends(data)] = 0.0  # whether a step is too coarse, it says itself
+    y[at + places.ends(data)] = 0.0  # whether a step is too coarse, it says itself
 
 
 @kernel
@@ -729,11 +693,11 @@ def known(t, x, u, data, work):
 @kernel
 def initialise(p, data, u, x, work):
     """Start of all parts, signals carried on; speeds at a node are made one by the torques of an impact."""
-    n = block_size(data)
-    n_d = block_states(data)
-    dx = work[w_rates(data) : w_rates(data) + entry(D.N_X, data)]
-    y = work[w_outputs(data) : w_outputs(data) + entry(D.N_Y, data)]
-    start = w_start(data)
+    n = places.block_size(data)
+    n_d = places.block_states(data)
+    dx = work[places.w_rates(data) : places.w_rates(data) + entry(D.N_X, data)]
+    y = work[places.w_outputs(data) : places.w_outputs(data) + entry(D.N_Y, data)]
+    start = places.w_start(data)
     for i in range(entry(D.W_IN, data), entry(D.W_IN, data) + entry(D.N_IN, data)):
         work[i] = 0.0
     take_inputs(u, data, work)
@@ -741,24 +705,24 @@ def initialise(p, data, u, x, work):
         x[i] = 0.0
     for _ in range(entry(D.PARTS, data)):  # a start value may pass through all of them
         for c in range(entry(D.PARTS, data)):
-            if part_initialise(part(c, data), p, data, x, work) == FAILED:
+            if part_initialise(places.part(c, data), p, data, x, work) == FAILED:
                 return FAILED
         if n > 0:
             rates(0.0, x, p, data, dx, work)
             keep(x, data, work)
-            for e in range(ends(data)):
-                f = end(e, data)
-                w = x_speed(f, data)
-                if torque_sign(f, data) != 0.0 and w >= 0:
-                    x[w] = work[start + w] + dx[x_torque(f, data)]
+            for e in range(places.ends(data)):
+                f = places.end(e, data)
+                w = places.x_speed(f, data)
+                if places.torque_sign(f, data) != 0.0 and w >= 0:
+                    x[w] = work[start + w] + dx[places.x_torque(f, data)]
         all_outputs(0.0, x, p, data, y, work)
     if n > 0:
         rates(0.0, x, p, data, dx, work)
         apart = 0.0
-        for e in range(ends(data)):
-            f = end(e, data)
-            z = x_torque(f, data)
-            if torque_sign(f, data) != 0.0:
+        for e in range(places.ends(data)):
+            f = places.end(e, data)
+            z = places.x_torque(f, data)
+            if places.torque_sign(f, data) != 0.0:
                 apart += abs(dx[z]) / data[entry(D.SCALE, data) + n + z]
         for again in range(2):
             keep(x, data, work)
@@ -766,10 +730,10 @@ def initialise(p, data, u, x, work):
             if again == 1 or apart < NEWTON_RTOL:  # states and speeds as they were
                 for i in range(n_d):
                     x[i] = work[start + i]
-                for e in range(ends(data)):
-                    f = end(e, data)
-                    w = x_speed(f, data)
-                    if torque_sign(f, data) != 0.0 and w >= 0:
+                for e in range(places.ends(data)):
+                    f = places.end(e, data)
+                    w = places.x_speed(f, data)
+                    if places.torque_sign(f, data) != 0.0 and w >= 0:
                         x[w] = work[start + w]
         find_torques(0.0, x, p, data, work)
         all_outputs(0.0, x, p, data, y, work)
@@ -780,12 +744,12 @@ def initialise(p, data, u, x, work):
 @kernel
 def derivative(t, x, u, p, data, dx, work):
     """Rates of all parts with the torques and speeds of the nodes in `x`, and the residuals at the nodes."""
-    y = work[w_outputs(data) : w_outputs(data) + entry(D.N_Y, data)]
+    y = work[places.w_outputs(data) : places.w_outputs(data) + entry(D.N_Y, data)]
     take_inputs(u, data, work)
     all_outputs(t, x, p, data, y, work)
     rates(t, x, p, data, dx, work)
-    for c in range(coupled_parts(data), entry(D.PARTS, data)):
-        part_derivative(part(c, data), t, x, p, data, dx, work)
+    for c in range(places.coupled_parts(data), entry(D.PARTS, data)):
+        part_derivative(places.part(c, data), t, x, p, data, dx, work)
 
 
 @kernel
@@ -799,8 +763,8 @@ def output(t, x, u, p, data, y, work):
 def step_others(t, h, x, p, data, y, work):
     """A step of the parts without connected flanges, with their signals held; the worst status of these."""
     worst = OK
-    for c in range(coupled_parts(data), entry(D.PARTS, data)):
-        status = part_step(part(c, data), t, h, x, p, data, y, work)
+    for c in range(places.coupled_parts(data), entry(D.PARTS, data)):
+        status = part_step(places.part(c, data), t, h, x, p, data, y, work)
         worst = status if status > worst else worst
     return worst
 
@@ -812,16 +776,16 @@ def behind(last, t, x, p, data, y, work):
         all_outputs(t, x, p, data, y, work)
         return
     carry(t, x, p, data, y, work)
-    rates(t, x, p, data, work[w_rates(data) : w_rates(data) + block_size(data)], work)
+    rates(t, x, p, data, work[places.w_rates(data) : places.w_rates(data) + places.block_size(data)], work)
 
 
 @inlined
 def substep(last, t, h, x, p, data, y, work):
     """One internal step of all parts, and what is behind it, all outputs if it is the `last`; its status."""
-    n = block_size(data)
+    n = places.block_size(data)
     n_in = entry(D.N_IN, data)
     held = entry(D.W_HELD, data)
-    start = w_start(data)
+    start = places.w_start(data)
     status = step_others(t, h, x, p, data, y, work)
     smooth = True
     if n > 0:
@@ -829,7 +793,7 @@ def substep(last, t, h, x, p, data, y, work):
             work[start + i] = x[i]
         for i in range(n_in):
             work[held + i] = work[entry(D.W_IN, data) + i]
-        linearise(t, x, p, data, work[w_rates(data) : w_rates(data) + n], work)
+        linearise(t, x, p, data, work[places.w_rates(data) : places.w_rates(data) + n], work)
         smooth = rosenbrock(t, h, x, p, data, work) and not too_rough(data, work)
     if smooth:
         if last and n > 0:
@@ -853,7 +817,7 @@ def step(t, h, x, u, p, data, y, work):
     n_x = entry(D.N_X, data)
     n_y = entry(D.N_Y, data)
     saved = work[entry(D.W_SAVED, data) : entry(D.W_SAVED, data) + n_x]
-    y_new = work[w_outputs(data) : w_outputs(data) + n_y]
+    y_new = work[places.w_outputs(data) : places.w_outputs(data) + n_y]
     steps = enter(t, h, data[D.INTERNAL_STEP], entry(D.N_U, data), u, n_x, x, saved)
     if steps == 0:
         return FAILED

@@ -54,9 +54,11 @@ class D(Places):
     N_JAC = "its size"
     W_ENDS = "row and column of each flange", lambda d: d.N_ENDS
     N_ENDS = "their size"
+    W_FACTORS = "factored matrices of the parts", lambda d: d.N_FACTORS
+    N_FACTORS = "their size"
     W_BORDER = "derivative of the border", lambda d: d.N_B * d.N_B
     N_B = "twists of the shafts and unknowns of the nodes"
-    W_PIVOT = "pivots", lambda d: d.N_Z
+    W_PIVOT = "pivots of the border", lambda d: d.N_B
     W_COARSE = "1 if an internal step is too coarse", lambda d: 1
     W_SIZE = "size of the torques at a node", lambda d: 1
     W_FREE = "whether the speed of such a node has no bearing on its torques", lambda d: d.N_MASSLESS
@@ -80,6 +82,7 @@ class Part(Places):
     N_WORK = "how much"
     JAC = "place in work: its df/dx"
     N_JAC = "its size"
+    FACTORS = "place in work: what `rtcvt.numerics.linalg.core_lu` leaves of its matrix"
 
 
 class End(Places):
@@ -107,7 +110,7 @@ class Op(Places):
     """What a signal needs."""
 
     OUTPUT = "outputs of a part"
-    BRIEF = "the same, at the start of a step without those that are costly"
+    CHEAP_OUTPUT = "outputs of a part but the costly ones, whose turn comes at the end of a step"
     LAST = "the same, at the end of a step only: no signal begins there"
     COPY = "from an output to an input"
 

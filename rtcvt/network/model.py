@@ -11,7 +11,7 @@ import numpy as np
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Model, Variable
-from rtcvt.model.stepping import MOST_STEPS
+from rtcvt.model.stepping import MAX_INTERNAL_STEPS
 from rtcvt.network.file import (
     Flange,
     Graph,
@@ -25,6 +25,7 @@ from rtcvt.network.file import (
 )
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
+from rtcvt.numerics.linalg import core_memory
 from rtcvt.table import TOO_COARSE, Constants, Table
 from rtcvt.unitfile import find_unit, own_file
 
@@ -201,8 +202,9 @@ class _Writer:
         self.n_work = 0
         steps = [m.internal_step or m.step_size for m in self.models]
         self.step = min([*steps, system.solver.step / (substeps or system.solver.substeps)])
-        if not system.solver.step < MOST_STEPS * self.step:
-            most = f"less than {MOST_STEPS * self.step:g} s, {MOST_STEPS:g} internal steps of {self.step:g} s"
+        if not system.solver.step < MAX_INTERNAL_STEPS * self.step:
+            limit = MAX_INTERNAL_STEPS * self.step
+            most = f"less than {limit:g} s, {MAX_INTERNAL_STEPS:g} internal steps of {self.step:g} s"
             raise InputError(system.source, "solver.step", system.solver.step, most)
         self.rows: list[dict[Part, float]] = []
         self.shafts = Table()
@@ -220,14 +222,16 @@ class _Writer:
         distinct = tuple(sorted(set(sets), key=_names))
         data[D.PARTS], data[D.COUPLED] = len(models), sum(self.coupled)
         shafts = len(self.system.shafts)
-        data[D.N_D] = shafts + sum(len(m.states) for m, c in zip(models, self.coupled, strict=True) if c)
+        coupled = [len(m.states) for m, c in zip(models, self.coupled, strict=True) if c]
+        data[D.N_D] = shafts + sum(coupled)
         ends = [f for node in self.graph.nodes for f in node]
         givers = [f for f in ends if f.sign != 0.0]
         speeds = [k for k, grounded in enumerate(self.graph.grounded) if not grounded]
         data[D.N_Z] = data[D.N_D] + len(givers) + len(speeds)
         data[D.N_X] = shafts + sum(len(m.states) for m in models) + len(givers) + len(speeds)
         data[D.N_B] = data[D.N_Z] - data[D.N_D] + shafts
-        data[D.N_JAC] = sum(len(m.states) ** 2 for m, c in zip(models, self.coupled, strict=True) if c)
+        data[D.N_JAC] = sum(n * n for n in coupled)
+        data[D.N_FACTORS] = sum(core_memory(n) for n in coupled)
         data[D.N_ENDS] = sum(2 * len(self.graph.models[f.component].states) for f in ends)
         data[D.N_IN] = sum(len(m.select("input")) for m in models)
         data[D.N_Y_PARTS] = sum(len(m.select("output")) for m in models)
@@ -246,7 +250,8 @@ class _Writer:
     def _parts(self, sets: list[KernelSet], distinct: tuple[KernelSet, ...]) -> None:
         data, at = self.data, dict.fromkeys(("x", "in", "p", "data", "y", "work"), 0)
         at["data"] = len(data.numbers) + len(Part) * len(self.models)
-        at["in"], at["work"], jac = int(data[D.W_IN]), int(data[D.W_PARTS]), int(data[D.W_JAC])
+        at["in"], at["work"] = int(data[D.W_IN]), int(data[D.W_PARTS])
+        jac, factors = int(data[D.W_JAC]), int(data[D.W_FACTORS])
         for m, own in zip(self.models, sets, strict=True):
             if len(self.rows) == data[D.COUPLED]:
                 at["x"] = int(data[D.N_Z])  # behind the unknowns of the nodes
@@ -256,8 +261,9 @@ class _Writer:
             for what in ("x", "in", "p", "data", "y", "work"):
                 row += [at[what], sizes[what]]
                 at[what] += sizes[what]
-            self.rows.append(dict(zip(Part, [*row, jac, sizes["x"] ** 2], strict=True)))
+            self.rows.append(dict(zip(Part, [*row, jac, sizes["x"] ** 2, factors], strict=True)))
             jac += sizes["x"] ** 2
+            factors += core_memory(sizes["x"])
         data.table(D.PART, [row[entry] for row in self.rows for entry in Part])
         for m in self.models:
             data.numbers += m.data.tolist()
@@ -326,7 +332,7 @@ class _Writer:
         last: set[float] = set()
         for at in range(len(ops) - 3, -1, -3):
             if ops[at] != Op.COPY:
-                ops[at + 2] = float(ops[at] == Op.BRIEF and ops[at + 1] in last)
+                ops[at + 2] = float(ops[at] == Op.CHEAP_OUTPUT and ops[at + 1] in last)
                 last.add(ops[at + 1])
         data[D.OPS] = len(ops) // 3
         data.table(D.OP, ops)
@@ -334,10 +340,10 @@ class _Writer:
     def _needed(self, name: str) -> Op:
         """What of a part's outputs its signals need."""
         coupling = self.graph.models[name].coupling if self.graph.joined(name) else None
-        if coupling is None or coupling.brief is None:
+        if coupling is None or coupling.cheap_output is None:
             return Op.OUTPUT
         costly = any(s.start == name and s.output.name in coupling.costly for s in self.graph.signals)
-        return Op.OUTPUT if costly else Op.BRIEF
+        return Op.OUTPUT if costly else Op.CHEAP_OUTPUT
 
     def _variables(self, ends: list[Flange], givers: list[Flange], speeds: list[int]) -> None:
         data = self.data

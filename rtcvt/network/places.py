@@ -79,6 +79,12 @@ def jacobian(i, data):
     return int(data[i + Part.JAC])
 
 
+@kernel
+def factors(i, data):
+    """Place of the factored matrix of the part at i in work."""
+    return int(data[i + Part.FACTORS])
+
+
 # --- connected flanges ------------------------------------------------------------------------------------------------
 
 
@@ -204,7 +210,7 @@ def w_border(data):
 
 @kernel
 def w_pivots(data):
-    """Place of the pivots of the block."""
+    """Place of the pivots of the border."""
     return int(data[D.W_PIVOT])
 
 

@@ -13,9 +13,9 @@ go on for ever (Murty 1974), while their number does not fall.
 from rtcvt.kernel import kernel
 from rtcvt.numerics.linalg import lu, lu_solve
 
-MOST = 200  # systems that are solved
-PATIENCE = 3  # exchanges of all wrong rows that need not help
-SMALL = 1e-12  # of the terms of a sum, that is its rounding
+MAX_SYSTEMS = 200  # systems that are solved
+MAX_IDLE_EXCHANGES = 3  # exchanges of all wrong rows that need not help
+ROUNDING_RTOL = 1e-12  # of the terms of a sum, that is its rounding
 
 
 @kernel
@@ -33,7 +33,7 @@ def side_of(i, m, w, A, q, low, high, tau, side):
         term = w[A + i * m + j] * w[tau + j]
         r -= term
         size += abs(term)
-    return 0.0 if w[side + i] * r < -SMALL * size else w[side + i]
+    return 0.0 if w[side + i] * r < -ROUNDING_RTOL * size else w[side + i]
 
 
 @kernel
@@ -44,11 +44,11 @@ def boxed(m, w, A, q, low, high, tau, side, matrix, pivot):
     search starts and where it ends; of scratch for ``m * m + m`` and `m` numbers.
     """
     best = m + 1
-    patience = PATIENCE
+    patience = MAX_IDLE_EXCHANGES
     for i in range(m):
         if not w[low + i] < w[high + i]:
             w[side + i] = 1.0
-    for _ in range(MOST):
+    for _ in range(MAX_SYSTEMS):
         free = 0
         for i in range(m):
             if w[side + i] != 0.0:
@@ -92,7 +92,7 @@ def boxed(m, w, A, q, low, high, tau, side, matrix, pivot):
             return True
         if wrong < best:
             best = wrong
-            patience = PATIENCE
+            patience = MAX_IDLE_EXCHANGES
         else:
             patience -= 1
         if patience < 0:

@@ -89,17 +89,22 @@ def rosenbrock_solve(stage, n, h, f, k, w, a, pivot, b):
 
 
 @kernel
+def rosenbrock_earlier(stage, k_0, k_1, k_2):
+    """``sum_j c_sj k_j`` of a stage: what it takes from the increments of those before it."""
+    if stage == 1:
+        return 4.0 * k_0
+    if stage == 2:
+        return k_0 - k_1
+    if stage == 3:
+        return k_0 - k_1 - 8.0 / 3.0 * k_2
+    return 0.0
+
+
+@kernel
 def rosenbrock_side(stage, n, h, f, k, w, b):
     """Right-hand side of a stage, into ``w[b]``."""
     for i in range(n):
-        c = 0.0
-        if stage == 1:
-            c = 4.0 * k[i]
-        elif stage == 2:
-            c = k[i] - k[n + i]
-        elif stage == 3:
-            c = k[i] - k[n + i] - 8.0 / 3.0 * k[2 * n + i]
-        w[b + i] = f[i] + c / h
+        w[b + i] = f[i] + rosenbrock_earlier(stage, k[i], k[n + i], k[2 * n + i]) / h
 
 
 @kernel

@@ -6,6 +6,10 @@ Inf or NaN in the solution and never raises.
 **Rings.** The matrix begins with a ring of m cells: each of their rows has entries at the cell, both its neighbours and
 what comes behind the ring; others are not read. The first m - 1 cells are eliminated without exchanges, which is stable
 where the diagonal dominates their columns (4.1.1), the rest as a dense matrix. `m` 1: no ring.
+
+**Followers.** No other unknown follows from a heat or a distance, and from what heats alone follow from. Where all
+entries of a column but the diagonal are in rows of followers, its unknown is one, too, counted from the last unknown.
+The others, the core, are solved for as a dense system, then each follower by its own row, whose zeros are left out.
 """
 
 from rtcvt.kernel import kernel
@@ -92,6 +96,86 @@ def lu_solve_transposed(n, w, a, pivot, b):
             swap = w[b + k]
             w[b + k] = w[b + best]
             w[b + best] = swap
+
+
+def core_memory(n: int) -> int:
+    """Size of the memory that `core_lu` needs for n unknowns."""
+    return 1 + 5 * n + 3 * n * n
+
+
+@kernel
+def core_lu(n, h, w, a, f):
+    """Factor ``I - h A`` into the `core_memory` at ``w[f]``, where the ``n x n`` matrix A is at ``w[a]``.
+
+    The memory has the size of the core; places of all unknowns, those of the core first; pivots; scratch; the factored
+    core; then of each follower the number of other unknowns in its row, 1 over its diagonal, and a place and an entry
+    for each of these.
+    """
+    order = f + 1
+    pivot = order + n
+    core = pivot + n
+    matrix = core + n
+    first = n
+    for q in range(n):
+        k = n - 1 - q
+        follows = 1.0
+        for i in range(n):
+            if w[a + i * n + k] != 0.0 and i != k and (i < k or w[core + i] == 0.0):
+                follows = 0.0
+                break
+        w[core + k] = follows
+        if follows != 0.0:
+            first -= 1
+            w[order + first] = k
+    m = 0
+    for j in range(n):
+        if w[core + j] == 0.0:
+            w[order + m] = j
+            m += 1
+    w[f] = m
+    for i in range(m):
+        row = a + int(w[order + i]) * n
+        for j in range(m):
+            w[matrix + i * m + j] = -h * w[row + int(w[order + j])]
+        w[matrix + i * m + i] += 1.0
+    lu(m, w, matrix, pivot)
+    at = matrix + n * n
+    for i in range(m, n):
+        k = int(w[order + i])
+        row = a + k * n
+        entries = 0
+        for j in range(n):
+            if w[row + j] != 0.0 and j != k:
+                w[at + 2 + 2 * entries] = j
+                w[at + 3 + 2 * entries] = h * w[row + j]
+                entries += 1
+        w[at] = entries
+        w[at + 1] = 1.0 / (1.0 - h * w[row + k])
+        at += 2 + 2 * entries
+
+
+@kernel
+def core_solve(n, w, f, b):
+    """`lu_solve` behind `core_lu`."""
+    m = int(w[f])
+    order = f + 1
+    pivot = order + n
+    core = pivot + n
+    matrix = core + n
+    for i in range(m):
+        w[core + i] = w[b + int(w[order + i])]
+    lu_solve(m, w, matrix, pivot, core)
+    for i in range(m):
+        w[b + int(w[order + i])] = w[core + i]
+    at = matrix + n * n
+    for i in range(m, n):
+        k = b + int(w[order + i])
+        s = w[k]
+        entries = int(w[at])
+        for j in range(entries):
+            s += w[at + 3 + 2 * j] * w[b + int(w[at + 2 + 2 * j])]
+        w[k] = s * w[at + 1]
+        at += 2 + 2 * entries
 
 
 @kernel

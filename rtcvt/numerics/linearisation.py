@@ -27,8 +27,8 @@ from rtcvt.errors import InputError, near
 from rtcvt.model import Instance, Variable
 
 Array = NDArray[np.float64]
-SMALL = 1e-9  # share below which a singular value counts as zero
-CHANGE = 1e-6  # of a difference, beside 1 and the value
+SINGULAR_RTOL = 1e-9  # share below which a singular value counts as zero
+DIFFERENCE_STEP = 1e-6  # of a difference, beside 1 and the value
 
 
 class Mode(NamedTuple):
@@ -118,7 +118,7 @@ def linearise(instance: Instance) -> Linear:
     def slopes(buffer: Array, places: Sequence[int]) -> Array:
         columns = []
         for j in places:
-            value, d = buffer[j], CHANGE * (1.0 + abs(buffer[j]))
+            value, d = buffer[j], DIFFERENCE_STEP * (1.0 + abs(buffer[j]))
             sides = []
             for side in (value + d, value - d):
                 buffer[j] = side
@@ -148,7 +148,7 @@ def _without(
     kept = np.setdiff1d(np.arange(len(A)), unknowns)
     v, x = np.ix_(unknowns, unknowns), np.ix_(kept, kept)
     left, sizes, right = np.linalg.svd(A[v] * scale[unknowns])
-    rank = int(np.sum(sizes > SMALL * sizes[0]))
+    rank = int(np.sum(sizes > SINGULAR_RTOL * sizes[0]))
     determined = (scale[unknowns, None] * right[:rank].T / sizes[:rank]) @ left[:, :rank].T
     E = A[np.ix_(kept, unknowns)] @ (scale[unknowns, None] * right[rank:].T)  # of the multipliers
     L = C[:, unknowns] @ (scale[unknowns, None] * right[rank:].T)
@@ -163,7 +163,7 @@ def _without(
     )
     if len(G) == 0:
         return A, B, C, D, kept.tolist()
-    if np.abs(tied).max(initial=0.0) > SMALL:
+    if np.abs(tied).max(initial=0.0) > SINGULAR_RTOL:
         raise InputError(name, "linearise", None, "inputs that do not act on speeds that are tied together")
     if np.linalg.matrix_rank(G @ E) < len(G):
         raise InputError(name, "linearise", None, "a state in which no node is free, as one whose flanges all slip")
@@ -175,7 +175,7 @@ def _without(
         D + L @ (multipliers @ B),
     )
     _, sizes, right = np.linalg.svd(G * scale[kept])
-    free = right[int(np.sum(sizes > SMALL * sizes[0])) :].T  # (kept, m), of the scaled states
+    free = right[int(np.sum(sizes > SINGULAR_RTOL * sizes[0])) :].T  # (kept, m), of the scaled states
     chosen = _independent(free)
     T = scale[kept, None] * free @ np.linalg.inv(scale[kept[chosen], None] * free[chosen])
     return A[chosen] @ T, B[chosen], C @ T, D, kept[chosen].tolist()

@@ -16,7 +16,7 @@ from rtcvt.pog.geometry import fixed_radii
 from rtcvt.pog.layout import D
 from rtcvt.pog.lossy_step import forget_factors
 from rtcvt.pog.mesh_losses import mesh_losses, side_at
-from rtcvt.pog.outputs import write_outputs
+from rtcvt.pog.outputs import port_outputs, write_outputs
 from rtcvt.pog.port import flange, flange_gradients
 from rtcvt.pog.reduction import kinematics
 from rtcvt.pog.rigid_losses import clear, force_responses
@@ -123,6 +123,13 @@ def coupled_piece(x, u, p, data, work):
     if data[D.MOVING] == 0.0 or work[o + LIMITED] == 0.0:
         return 0.0
     return 1.0 if work[o + RATE] == work[o + LOW] else 2.0
+
+
+@kernel
+def cheap_output(t, x, u, p, data, y, work):
+    """Ports, see `rtcvt.model.Coupling`."""
+    kinematics(2, places.theta_of(x, data), p, data, work)
+    port_outputs(x, p, data, y, work)
 
 
 @kernel

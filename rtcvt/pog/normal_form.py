@@ -10,11 +10,11 @@ from rtcvt.files.expression import Expression, number
 Monomial = tuple[tuple[Expression, int], ...]  # factors with their powers, in a fixed order
 Polynomial = dict[Monomial, float]  # with coefficients
 
-_MOST_TERMS = 200
+_MAX_TERMS = 200
 
 
 class _TooLongError(Exception):
-    """Multiplied out, the expression has more than `_MOST_TERMS` terms."""
+    """Multiplied out, the expression has more than `_MAX_TERMS` terms."""
 
 
 def normal_form(e: Expression) -> Expression:
@@ -55,7 +55,7 @@ def _multiplied(a: Polynomial, b: Polynomial) -> Polynomial:
     for m, c in a.items():
         for n, d in b.items():
             total = _added(total, _product(m, n), c * d)
-            if len(total) > _MOST_TERMS:
+            if len(total) > _MAX_TERMS:
                 raise _TooLongError
     return total
 

@@ -8,7 +8,7 @@ from rtcvt.pog.radii import axis_sign, carrier_of, check_radii
 from rtcvt.pog.unit import GearSystem
 from rtcvt.unitfile import UnitFile
 
-_MOST_ELEMENTS = 30  # whose pieces make one number
+_MAX_ELEMENTS = 30  # whose pieces make one number
 
 
 def read_gear_system(file: UnitFile) -> GearSystem:
@@ -120,7 +120,7 @@ def _check_elements(unit: GearSystem) -> None:
             require(carrier_of(unit, contact) is not None, key, list(pair), "one carrier along both axes, for a loss")
     elements = unit.elements
     if elements:
-        require(len(elements) <= _MOST_ELEMENTS, "clutches", len(elements), f"at most {_MOST_ELEMENTS} elements")
+        require(len(elements) <= _MAX_ELEMENTS, "clutches", len(elements), f"at most {_MAX_ELEMENTS} elements")
         key = next(iter(elements))
         require(unit.moving is None, "variables", unit.moving, f"a geometry that stands still, as there is '{key}'")
         method = unit.solver.method

@@ -23,7 +23,7 @@ from rtcvt.errors import InputError
 from rtcvt.pog.radii import axis_sign, direction, efficiencies
 from rtcvt.pog.unit import GearSystem
 
-_SMALL = 1e-9  # beside speeds and torques of order 1
+_SPEED_RTOL = 1e-9  # beside speeds and torques of order 1
 
 Matrix = NDArray[np.float64]
 
@@ -73,13 +73,13 @@ def _gear(unit: GearSystem, R: Matrix, name: str) -> ShiftGear:
             raise InputError(unit.source, f"shift.gears.{name}", list(elements), allowed)
 
     omega, idle, miss = _solve(np.vstack([C, e_in]), np.append(np.zeros(len(C)), 1.0))
-    require(miss < _SMALL, "elements that let the input turn")
-    free = np.abs(idle).max(axis=1, initial=0.0) > _SMALL
+    require(miss < _SPEED_RTOL, "elements that let the input turn")
+    free = np.abs(idle).max(axis=1, initial=0.0) > _SPEED_RTOL
     out = gears.index(unit.ports[shift.output].gear)
     require(not free[out], "more elements: the output's speed stays free")
-    require(abs(omega[out]) > _SMALL, "elements that let the output turn")
+    require(abs(omega[out]) > _SPEED_RTOL, "elements that let the output turn")
     forces, shared, _ = _solve(np.column_stack([C.T, -e_out]), e_in)
-    open_ = np.abs(shared).max(axis=1, initial=0.0) > _SMALL
+    open_ = np.abs(shared).max(axis=1, initial=0.0) > _SPEED_RTOL
     torques = np.where(open_, np.nan, forces)[len(R) : -1]
     brakes = np.array([-1.0 if element in unit.brakes else 1.0 for element in elements])
     drive, coast = (_output_torque(unit, R, closed, e_in, e_out, omega, sign) for sign in (1.0, -1.0))
@@ -107,9 +107,9 @@ def _row(unit: GearSystem, e: Matrix, element: str) -> Matrix:
 
 def _solve(A: Matrix, b: Matrix) -> tuple[Matrix, Matrix, float]:
     """Least solution of ``A x = b``, what may be added to it (columns), and the largest residual."""
-    x: Matrix = np.asarray(np.linalg.lstsq(A, b, rcond=_SMALL)[0], dtype=np.float64)
+    x: Matrix = np.asarray(np.linalg.lstsq(A, b, rcond=_SPEED_RTOL)[0], dtype=np.float64)
     _, s, Vt = np.linalg.svd(A)
-    rank = int(np.sum(s > _SMALL * s.max(initial=0.0)))
+    rank = int(np.sum(s > _SPEED_RTOL * s.max(initial=0.0)))
     idle: Matrix = Vt[rank:].T
     return x, idle, float(np.abs(A @ x - b).max())
 
@@ -124,14 +124,14 @@ def _output_torque(
     for _ in range(len(R) + 2):
         x, _, miss = _solve(np.column_stack([np.vstack([lossy, closed]).T, -e_out]), torque * e_in)
         power = x[: len(R), None] * radii * rolling  # from a gear into its contact
-        driven = power < -_SMALL
+        driven = power < -_SPEED_RTOL
         new = R.copy()
         loss = (1.0 - eta) * np.where(driven, radii, 0.0)
         new -= loss
         for k, (carrier, cosines) in shares.items():
             new[k, carrier] += loss[k] @ cosines
         if np.array_equal(new, lossy):
-            return float(x[-1]) if miss < _SMALL else np.nan
+            return float(x[-1]) if miss < _SPEED_RTOL else np.nan
         lossy = new
     return np.nan
 

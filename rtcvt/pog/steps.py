@@ -11,7 +11,7 @@ import math
 from rtcvt.control.limits import FREE, HELD, HIGH, LOW, RATE
 from rtcvt.kernel import kernel
 from rtcvt.model.coupling import spring_energy
-from rtcvt.model.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, Block, rough
+from rtcvt.model.stepping import HUGE, MAX_TRIALS, MIN_PART, REFINEMENT, Block, rough
 from rtcvt.numerics.integrators import ROSENBROCK, rosenbrock_integral
 from rtcvt.pog import places
 from rtcvt.pog.controller import control
@@ -161,12 +161,12 @@ def substep(h, x, u, p, data, work):
     coarse = 0
     part = 1.0
     left = 1.0
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_TRIALS):
         limited = moving_step(h * part, x, u, p, data, work)
         again = rough(ERROR_RTOL, n, error, data[sizes : sizes + n], before)
         again = again and data[D.METHOD] == ROSENBROCK
-        if again and part > LEAST_PART:
-            part *= FINER
+        if again and part > MIN_PART:
+            part *= REFINEMENT
             restore(x, data, work)
         else:
             if again:

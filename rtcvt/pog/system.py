@@ -33,7 +33,7 @@ _FIDELITIES = ("rigid", "full")
 _OPERATIONS = {op.text: op for op in Op}
 _NO_LIMIT = 1e9  # [rad/s], for a storage gear without a rated speed
 _STANDSTILL = 1.0  # omega_0 of the controller [rad/s]
-_GRID = 41  # tilts at which the rank is checked
+_TILT_POINTS = 41  # tilts at which the rank is checked
 
 
 def build_model(unit: GearSystem, fidelity: Fidelity, substeps: int | None = None) -> Model:
@@ -90,6 +90,8 @@ def build_model(unit: GearSystem, fidelity: Fidelity, substeps: int | None = Non
             kernels.coupled_flange,
             kernels.coupled_piece,
             tuple(v.name for v in table.variables if v.name == layout.LIMITED.name),
+            kernels.cheap_output,
+            tuple(v.name for v in table.variables if v.causality == "output" and v.index >= len(unit.ports)),
         ),
         output=kernels.output,
         step=kernels.step,
@@ -443,7 +445,7 @@ def _tilts(unit: GearSystem) -> list[float]:
     if unit.moving is None:
         return [0.0]
     theta = unit.variables[unit.moving]
-    return [float(t) for t in np.linspace(theta.min, theta.max, _GRID)]
+    return [float(t) for t in np.linspace(theta.min, theta.max, _TILT_POINTS)]
 
 
 def _check_feasible(unit: GearSystem, model: Model) -> None:

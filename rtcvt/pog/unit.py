@@ -361,8 +361,8 @@ class GearSystem(Unit):
             size = 0.0
             with suppress(ArithmeticError, ValueError):  # told when the radii are made
                 size = abs(found.evaluate(self.own_values))
-            if size > quantity.MOST:
-                raise ValueError(f"{quantity.wanted(unit)}, of a size up to {quantity.MOST:g}")
+            if size > quantity.MAX_MAGNITUDE:
+                raise ValueError(f"{quantity.wanted(unit)}, of a size up to {quantity.MAX_MAGNITUDE:g}")
             return found
         except ValueError as error:
             told = "; in an expression, what has a unit is one of [parameters]"

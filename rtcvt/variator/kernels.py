@@ -76,7 +76,7 @@ import math
 from rtcvt.kernel import FAILED, SATURATED, kernel
 from rtcvt.model.coupling import coupling_energy, coupling_jacobian, coupling_loss, coupling_rates, coupling_torque
 from rtcvt.model.places import end_of, entry
-from rtcvt.model.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
+from rtcvt.model.stepping import HUGE, MAX_TRIALS, MIN_PART, REFINEMENT, enter, leave, rough, start_status
 from rtcvt.numerics.elementary import cos, exp, sin
 from rtcvt.numerics.integrators import ROS2_GAMMA, implicit_matrix, ros2_error, ros2_new, ros2_side, ros2_stage
 from rtcvt.numerics.linalg import lu_solve
@@ -1014,10 +1014,10 @@ def advance(h, x, u, p, data, work):
     part = 1.0
     left = 1.0
     coarse = 0.0
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_TRIALS):
         again = trial(h * part, x, x_1, u, p, data, work)
-        if again and part > LEAST_PART:
-            part *= FINER
+        if again and part > MIN_PART:
+            part *= REFINEMENT
         else:
             if again:
                 coarse = 1.0

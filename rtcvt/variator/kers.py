@@ -76,7 +76,7 @@ from rtcvt.control.limits import (
     gather,
 )
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
-from rtcvt.model.stepping import FINER, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
+from rtcvt.model.stepping import MAX_TRIALS, MIN_PART, REFINEMENT, enter, leave, rough, start_status
 from rtcvt.numerics.integrators import ROS2_GAMMA, implicit_matrix, ros2_error, ros2_new, ros2_side, ros2_stage
 from rtcvt.numerics.linalg import lu_solve
 from rtcvt.variator.kernels import (
@@ -456,10 +456,10 @@ def kers_advance(h, x, u, p, data, work):
     part = 1.0
     left = 1.0
     coarse = 0.0
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_TRIALS):
         again = kers_trial(h * part, x, x_1, u, p, data, work)
-        if again and part > LEAST_PART:
-            part *= FINER
+        if again and part > MIN_PART:
+            part *= REFINEMENT
         else:
             if again:
                 coarse = 1.0

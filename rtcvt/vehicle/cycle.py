@@ -8,7 +8,7 @@ from rtcvt.model.frame import framed
 from rtcvt.numerics.elementary import clip
 from rtcvt.table import Places, Row, Rows
 
-HALVINGS = 30  # of a table with at most 1e9 points
+MAX_BISECTIONS = 30  # of a table with at most 1e9 points
 
 
 class X(Rows):
@@ -48,7 +48,7 @@ def interval(t, data):
         guess = int(share * high)
         if guess < high and data[times + guess] <= t and t < data[times + guess + 1]:
             return guess
-    for _ in range(HALVINGS):
+    for _ in range(MAX_BISECTIONS):
         if high - low < 2:
             break
         middle = int(0.5 * (low + high))

@@ -14,9 +14,7 @@ import math
 
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
-from rtcvt.table import LOSS, STORED, Row, Rows
-
-TINY = 1e-9  # least value of what must be above zero
+from rtcvt.table import LOSS, STORED, TINY, Row, Rows
 
 
 class P(Rows):

@@ -19,9 +19,7 @@ for what is to come, q is negative: the KERS gives back what the brakes take.
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
 from rtcvt.numerics.elementary import clip
-from rtcvt.table import Row, Rows
-
-TINY = 1e-9  # least value of what must be above zero
+from rtcvt.table import TINY, Row, Rows
 
 
 class P(Rows):

@@ -26,9 +26,8 @@ import math
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
 from rtcvt.numerics.elementary import clip
-from rtcvt.table import HELD_LOSS, LOSS, MOTION, STORED, Row, Rows
+from rtcvt.table import HELD_LOSS, LOSS, MOTION, STORED, TINY, Row, Rows
 
-TINY = 1e-9  # least value of what must be above zero
 STANDARD_GRAVITY = 9.80665  # g_n [m/s2]
 BISECTIONS = 60
 

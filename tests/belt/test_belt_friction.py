@@ -18,7 +18,7 @@ from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario, Table
 from rtcvt.simulate import simulate
 
-SERPENTINE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
+SERPENTINE = Path(__file__).parents[1] / "data" / "belt" / "serpentine.toml"
 IDLER = 1
 ON_A_PULLEY = [  # radius, slack tension, Lambda of the beam and of the ANCF belt: python -m studies.wrap_ends sliding
     (22e-3, 90.7, 1.8378, 1.8241), (22e-3, 169.6, 1.9736, 1.9582), (30e-3, 72.0, 2.0549, 2.0396),

@@ -17,7 +17,7 @@ from rtcvt.belt.span_ends import spans
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
 from rtcvt.kind import load_unit
-from rtcvt.offline.beltdrive.drawn import layouts
+from rtcvt.offline.belt.drawn import layouts
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import UnitFile

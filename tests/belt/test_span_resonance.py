@@ -15,7 +15,7 @@ from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
 from studies.moving_belt import sine_basis, span_frequencies
 
-DATA = Path(__file__).parents[1] / "data" / "beltdrive"
+DATA = Path(__file__).parents[1] / "data" / "belt"
 SERPENTINE, TENSIONED = DATA / "serpentine.toml", DATA / "tensioned.toml"
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from rtcvt.kind import load_unit
-from rtcvt.offline.beltdrive import rigid_elements
+from rtcvt.offline.belt import rigid_elements
 from rtcvt.scenario import Table
 from rtcvt.simulate import simulate
 from studies.moving_belt import frequencies, lateral_displacement, moving_belt, pod_basis
 
 pytestmark = pytest.mark.slow
 
-DRIVE = Path(__file__).parents[1] / "data" / "beltdrive" / "three_pulley.toml"
+DRIVE = Path(__file__).parents[1] / "data" / "belt" / "three_pulley.toml"
 SPEEDS = ("driving.w", "fan.w", "pump.w")
 TENSIONS = ("driving_fan.F", "fan_pump.F", "pump_driving.F")
 

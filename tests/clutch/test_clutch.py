@@ -7,7 +7,7 @@ import pytest
 from machines import in_ranges
 from marks import slow
 
-from rtcvt.clutch.kernels import MOST_HEAT, X
+from rtcvt.clutch.kernels import MAX_HEAT, X
 from rtcvt.errors import InputError
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.kind import load_unit
@@ -237,9 +237,9 @@ def test_actuation_beyond_its_range_is_limited_and_said():
 def test_heat_that_no_clutch_gets_is_limited_and_said():
     """Faces that slip for ever reached 1e12 J, which is no state, and the clutch refused all further steps."""
     one, other = started(1.0, 1000.0), started(1.0, 1000.0)
-    one.x[X.Q] = MOST_HEAT - 1.0
+    one.x[X.Q] = MAX_HEAT - 1.0
     assert (one.step(1e-3), other.step(1e-3)) == (SATURATED, OK)
-    assert one.get("clutch.Q") == MOST_HEAT
+    assert one.get("clutch.Q") == MAX_HEAT
     assert other.get("clutch.Q") > 1.0
     for name in ("b.w", "a.tau", "storage.E", "loss.friction"):
         assert one.get(name) == other.get(name)

@@ -80,7 +80,7 @@ def test_a_held_input_fails_the_order(folder):
             r'(parts with connected flanges, and residuals at the nodes."""\n)    close\(x', r"\1    held(x", text
         )
         assert n == 1
-        return text + "\n\ndef held(x, data, work):\n    close(work[w_start(data) :], data, work)\n"
+        return text + "\n\ndef held(x, data, work):\n    close(work[places.w_start(data) :], data, work)\n"
 
     errors = errors_of_two(folder, hold)
     assert np.log2(errors[1] / errors[2]) < 1.5
@@ -115,7 +115,7 @@ def test_torques_at_nodes_have_the_order_of_the_states(folder, when, order):
         text, n = re.subn(r"if last and n > 0:(\n +find_torques)", rf"if {when}:\1", text)
         assert n == 1
         whole = "part_linearise(i, t, x, p, data, dx, work)"
-        none = "work[jacobian(i, data) :][: part_states(i, data) ** 2] = 0.0"
+        none = "work[places.jacobian(i, data) :][: places.part_states(i, data) ** 2] = 0.0"
         return f"{text}\n\nexact = part_linearise\n\n\ndef {whole}:\n    exact{whole[14:]}\n    {none}\n"
 
     found, start = [], [(f"{name}.gear.a.w_start", 4.0) for name in ("one", "rough")]

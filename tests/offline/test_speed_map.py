@@ -14,7 +14,7 @@ from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.offline.speed_map import order_amplitude, speed_map
 
-SERPENTINE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
+SERPENTINE = Path(__file__).parents[1] / "data" / "belt" / "serpentine.toml"
 
 
 def test_the_amplitude_of_an_order_is_found_as_the_shaft_runs_up():

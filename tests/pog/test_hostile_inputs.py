@@ -13,7 +13,7 @@ from marks import slow
 from rtcvt.control.limits import FREE
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
-from rtcvt.model.stepping import FINER, LEAST_PART, rough
+from rtcvt.model.stepping import MIN_PART, REFINEMENT, rough
 from rtcvt.numerics.integrators import rosenbrock_integral
 from rtcvt.pog import element_steps, steps
 from rtcvt.pog.equations import torques
@@ -87,8 +87,8 @@ class Meter:
         while left > 0.0:
             self.before[:] = x
             steps.moving_step(h * part, x, one.u, one.p, one.model.data, one.work)
-            if part > LEAST_PART and rough(steps.ERROR_RTOL, n, self.k[3 * n :], size, self.before):
-                x[:], part = self.before, FINER * part
+            if part > MIN_PART and rough(steps.ERROR_RTOL, n, self.k[3 * n :], size, self.before):
+                x[:], part = self.before, REFINEMENT * part
             else:
                 found += [rosenbrock_integral(s, n, h * part, self.before, self.k) for s in range(n)]
                 left -= part

@@ -21,7 +21,7 @@ from rtcvt import __version__
 from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import Schema, open_sealed, refused
-from rtcvt.quantity import MOST
+from rtcvt.quantity import MAX_MAGNITUDE
 from rtcvt.recording import new_hdf5, revision
 from rtcvt.variator import regression
 from rtcvt.variator.reduced.coordinates import COORDINATES, MAPS, Coordinate
@@ -225,12 +225,12 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
             raise InputError(path, key, None, allowed)
 
     def plain(numbers: Array) -> bool:  # no NaN, and nothing whose square is infinite
-        return bool(np.all(np.abs(numbers) <= MOST))
+        return bool(np.all(np.abs(numbers) <= MAX_MAGNITUDE))
 
-    size = f"a number above 0, at most {MOST:g}"
+    size = f"a number above 0, at most {MAX_MAGNITUDE:g}"
     for name, value in m.constants.items():
-        require(0.0 < value <= MOST, f"constants/{name}", size)
-    require(0.0 <= m.slide <= MOST, "slide", f"a number from 0 to {MOST:g}")
+        require(0.0 < value <= MAX_MAGNITUDE, f"constants/{name}", size)
+    require(0.0 <= m.slide <= MAX_MAGNITUDE, "slide", f"a number from 0 to {MAX_MAGNITUDE:g}")
     require(tuple(c.name for c in m.coordinates) == COORDINATES, "coordinates/name", ", ".join(COORDINATES))
     for c in m.coordinates:
         key = f"coordinates, {c.name}"
@@ -245,7 +245,7 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
     for key, table, d in (("thrust", m.thrust, 4), ("laws", m.laws, 5), *aside):
         shape = table.ndim == d and all(regression.ORDER <= k <= MOST_SPLINES for k in table.shape[:4])
         require(shape and table.size <= MOST_COEFFICIENTS, key, "splines along four coordinates")
-        require(plain(table), key, f"numbers of at most {MOST:g}")
+        require(plain(table), key, f"numbers of at most {MAX_MAGNITUDE:g}")
     in_y = m.laws.shape[4] % len(LAWS) == 0 and 1 <= m.laws.shape[4] // len(LAWS) <= MOST_DEGREE
     require(in_y, "laws", "as many polynomials of each law")
     require(m.uncertainty.shape[4:] == (len(UNCERTAIN),), "uncertainty", f"{len(UNCERTAIN)} logarithms")
@@ -260,7 +260,7 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         fits = W_1.ndim == 3 == W_2.ndim and len(W_1) == len(W_2) and W_1.shape[2] == len(COORDINATES) + 1
         fits = fits and W_2.shape[2] == W_1.shape[1] + 1 and W_1.shape[1] + networks.units <= MOST_UNITS
         require(fits, key, f"both layers of as many networks, at most {MOST_UNITS} units")
-        require(plain(W_1) and plain(W_2), key, f"numbers of at most {MOST:g}")
+        require(plain(W_1) and plain(W_2), key, f"numbers of at most {MAX_MAGNITUDE:g}")
     require(len(m.peaks) <= MOST_PEAKS, "peaks", f"at most {MOST_PEAKS}")
     for peak in m.peaks:
         fits = peak.weights.shape == (m.peak_networks.units,) and plain(peak.weights)
@@ -276,7 +276,7 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         require(f.weights.shape == (K, m.networks.units), key, "weights of each mode's coefficient")
         fits = f.sigma.ndim == 1 and plain(f.sigma) and bool(np.all(f.sigma >= 0.0))
         require(fits, f"{key}/sigma", "singular values")
-        require(plain(f.modes) and plain(f.weights), key, f"numbers of at most {MOST:g}")
+        require(plain(f.modes) and plain(f.weights), key, f"numbers of at most {MAX_MAGNITUDE:g}")
     fits = m.points.ndim == 2 and m.points.shape[1] == 4 and 1 <= len(m.points) <= MOST_POINTS
     require(fits and plain(m.points), "campaign/points", "rows of four finite numbers")
-    require(0.0 < m.spacing <= MOST, "campaign/spacing", size)
+    require(0.0 < m.spacing <= MAX_MAGNITUDE, "campaign/spacing", size)

@@ -1,0 +1,87 @@
+"""Friction of the ANCF belt's contact: a coefficient of each sheave that may go with the sliding speed of the place.
+
+With a table over the sliding speed, the coefficient where a sheave's normal points along theta is ::
+
+    mu_i(theta) = mu_0,i S(v_i(theta)),    v_i' = (|v_t| - v_i)/T_s
+
+with S, T_s and the reason for the delay those of the real-time model (`rtcvt.belt.friction`). That one has a single
+v_i for a wrap, the sliding speed where the belt runs off; here v_i stands at `DIRECTIONS` directions, fixed in space,
+linear between them. |v_t| of a direction is the mean over the segments next to it, by their normal force and their
+share of the direction. A direction that nothing touches keeps its speed. v_i is held over a step.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.belt.friction import T_S
+from rtcvt.offline.belt.compiled import compiled
+
+Array = NDArray[np.float64]
+
+DIRECTIONS = 24  # about a sheave
+
+
+class Sliding(NamedTuple):
+    """Coefficients without sliding, and what sliding makes of them."""
+
+    mu: Array  # (m,)
+    v: Array  # (k,) speeds [m/s], increasing; empty: friction does not depend on speed
+    share: Array  # (k,) of mu, there
+
+
+def sliding(mu: Any, v: Any = (), share: Any = ()) -> tuple[Array, Sliding]:
+    """Coefficients (m, 1 or DIRECTIONS) of sheaves that nothing slides on, and their law."""
+    law = Sliding(*(np.array(x, dtype=np.float64) for x in (mu, v, share)))
+    return np.repeat(law.mu[:, None], DIRECTIONS if law.v.size else 1, axis=1), law
+
+
+@compiled
+def direction(B: int, nx: float, ny: float) -> tuple[int, int, float]:
+    """The two of B directions next to a normal (nx, ny), and the share of the second."""
+    u = (np.arctan2(ny, nx) / (2.0 * np.pi) + 0.5) * B
+    k = int(np.floor(u))
+    return k % B, (k + 1) % B, u - k
+
+
+@compiled
+def coefficient(mu: Any, i: int, nx: float, ny: float) -> float:
+    """Of sheave i where its normal is (nx, ny)."""
+    if mu.shape[1] == 1:
+        return mu[i, 0]
+    a, b, s = direction(mu.shape[1], nx, ny)
+    return mu[i, a] + s * (mu[i, b] - mu[i, a])
+
+
+@compiled
+def share_at(law: Any, v: float) -> tuple[float, float]:
+    """S at a sliding speed [m/s], linear between its points and constant beyond, and its slope [s/m]."""
+    last = law.v.shape[0] - 1
+    if v >= law.v[last]:
+        return law.share[last], 0.0
+    k = 0
+    while v > law.v[k + 1]:
+        k += 1
+    slope = (law.share[k + 1] - law.share[k]) / (law.v[k + 1] - law.v[k])
+    return law.share[k] + slope * (v - law.v[k]), slope
+
+
+@compiled
+def place_friction(law: Any, v: Any, mu: Any) -> None:
+    """Set the coefficients `mu` by the speeds `v`, both (m, B)."""
+    if law.v.shape[0] > 0:
+        for i in range(v.shape[0]):
+            for b in range(v.shape[1]):
+                mu[i, b] = law.mu[i] * share_at(law, v[i, b])[0]
+
+
+@compiled
+def approach(h: float, slides: Any, v: Any) -> None:
+    """Let speeds `v` (m, B) follow a step of h [s]; `slides` (m, B, 2) has sums of weights and of weighted speeds."""
+    keeps = np.exp(-h / T_S)
+    for i in range(v.shape[0]):
+        for b in range(v.shape[1]):
+            if slides[i, b, 0] > 0.0:
+                now = slides[i, b, 1] / slides[i, b, 0]
+                v[i, b] = now + (v[i, b] - now) * keeps

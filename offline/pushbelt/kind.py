@@ -13,9 +13,9 @@ linearised about its start in a case: the fastest ones, the largest step that al
 [bold]JSON key ring_modes:[/] case, rod; by mode, slowest first: omega_rad_s (negative: unstable), damping_ratio, shares
 of the kinetic energy; largest_step_s, bounding (number of the mode)."""
 
-_SIMULATE = """A unit of kind pushbelt runs its full model on one of its cases instead, by default for 0.1 s. Its file
-grows while it runs, as FILE.partial. Ctrl-C ends the run and keeps this; --resume goes on with it, also after a kill,
-and extends a run to a longer duration.
+_SIMULATE = """A pushbelt runs its full model on one of its cases, by default for 0.1 s. The file grows as FILE.partial
+during the run. Ctrl-C ends the run and keeps this file; --resume continues it, also after a kill, and extends a run to
+a longer duration.
 
 [bold]JSON keys of a pushbelt:[/] unit, case, row and the other settings (s, m); M_O [N.m], frames, time_s, status;
 means over mean_over_s, the last passage of the belt, or the last fifth of a run without two of them: ratio,
@@ -27,20 +27,20 @@ misalignment_m of the belt on the primary against the secondary, ring_to_pillar_
 of the rings, fixed_sheave_N, the axial forces on the fixed sheaves, and exit_force_N, the mean axial force of both
 sheaves on an element in the last 8 % of its arc; other figures are means of both sides.
 
-With --model theory no belt is run: the steady state of a continuous belt is found in seconds, and its fields over both
-arcs are written as a page. It is a first look at a belt of one's own, and an oracle for the full model. Its JSON has
-thrust_ratio, slip, loss_W, losses_W and fields by pulley."""
+--model theory computes the steady state of a continuous belt in seconds and writes its fields over both arcs as a page:
+a first estimate for your own belt, and an independent check of the full model. JSON keys: thrust_ratio, slip, loss_W,
+losses_W and fields by pulley."""
 
-_CHECK = """A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
-model, most of them from four disturbed starts, half an hour of processor time. They are kept in a folder beside the
-report, so that a stopped check goes on where it was. Exits with code 1 if energy or momentum of a run do not balance;
-what differs from the source is in the report.
+_CHECK = """The full model of a pushbelt is compared with chapter 7 of Cebulla 2014: some sixty runs, most of them from
+four disturbed starts, half an hour of processor time. They are kept in a folder next to the report, so an interrupted
+check continues. Exits with code 1 if energy or momentum of a run do not balance; differences from the source are in the
+report.
 
-With [bold]--belt spatial[/] the spatial belt is checked against the hybrid one: some forty runs, about
-half an hour on two processors; a belt in line, planar phenomena, misalignment at three ratios, rings with and without
-tracking, cost. [bold]JSON keys:[/] unit, failures; claims: about, value, limit, unit, needed, holds; phenomena: group,
-quantity, unit, hybrid, spatial, scatter, verdict; profiles: by run and force, difference and scatter; across: by
-operating point; energy: residual over throughput; growth of a disturbance; step_us.
+[bold]--belt spatial[/] compares the spatial belt with the hybrid one: some forty runs, about half an hour on two
+processors; an aligned belt, planar phenomena, misalignment at three ratios, rings with and without tracking, cost.
+[bold]JSON keys:[/] unit, failures; claims: about, value, limit, unit, needed, holds; phenomena: group, quantity,
+unit, hybrid, spatial, scatter, verdict; profiles: by run and force, difference and scatter; across: by operating
+point; energy: residual over throughput; growth of a disturbance; step_us.
 
 [bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
 case), counts (of verdicts, all and firm, by kind: number, sign, cost), signatures: section, about, quantity, runs,
@@ -49,33 +49,33 @@ kind, expected, value (mean of the starts), u (what the mean of as many other st
 first start torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost, throughput), balance (of each
 pulley: force, torque, moments), step_us; step_us (smallest, spread)."""
 
-_CAMPAIGN = """Plans that come along for pushbelts: [bold]quick[/], the first reduced model of a belt of your own in
-minutes (docs/own_belt.md); [bold]small[/], a dozen runs to look at, too few to reduce; [bold]pushbelt_24mm[/], the runs
-for a reduced model, an hour on two processors; [bold]heldout[/] and [bold]heldout_spatial[/], runs of another seed that
-tell how good a reduced model is; [bold]chosen_24mm[/], the spatial belt at chosen points, by which laws are corrected;
-[bold]spatial_24mm[/], the spatial belt and twice the hybrid one, which are compared in print and in DIR/twins.json. The
-expected time and the number of processors are printed before the runs start.
+_CAMPAIGN = """Shipped plans for pushbelts: [bold]quick[/], a first reduced model of your own belt in minutes
+(docs/own_belt.md); [bold]small[/], a dozen runs to look at, too few to reduce; [bold]pushbelt_24mm[/], the runs for a
+reduced model, an hour on two processors; [bold]heldout[/] and [bold]heldout_spatial[/], runs of another seed to
+measure the errors of a reduced model; [bold]chosen_24mm[/], the spatial belt at chosen points, to correct the laws;
+[bold]spatial_24mm[/], the spatial belt and two hybrid ones with a comparison in DIR/twins.json. The expected time and
+the number of processors are printed before the runs start.
 
-A plan of a pushbelt bounds ratio, speed, torque ratio and clamping force, and says how many operating points and
-transients are drawn from them. What the belt cannot do is drawn again. At each operating point the run settles with the
-ratio held, which gives the thrust ratio, slip, losses and all contact forces; then it is let go under several clamping
-forces, which gives the shift rate. Transients are ratio sweeps, torque steps and clamping steps. A belt that leaves its
-place counts as a failed run.
+A plan of a pushbelt gives ranges of ratio, speed, torque ratio and clamping force, and the numbers of operating points
+and transients drawn from them. Points that the belt cannot reach are replaced. At each operating point the belt settles
+at a fixed ratio, which gives thrust ratio, slip, losses and all contact forces; then several clamping forces act on the
+free sheave, which gives the shift rate. Transients are ratio sweeps, torque steps and clamping steps. A run whose belt
+leaves its place has failed.
 
-With [bold]--until[/] more operating points of the plan's space follow, chosen where the law is most uncertain, until
-the cross-validated error that is expected over the space is as small: of the thrust ratio, or of the slip."""
+[bold]--until[/] adds operating points where the law of the thrust ratio, or of the slip, is most uncertain, until its
+expected error over the plan's space is small enough."""
 
-_REDUCE = """From runs of a pushbelt a model for variators is identified, over ratio, torque ratio, speed, clamping
-force and force balance: the thrust ratio, the shift rate, slip, losses, the largest contact forces, and all belt fields
-on a basis from proper orthogonal decomposition. What slips by more than 12 % is left out and counted.
+_REDUCE = """Identifies a model for variators from runs of a pushbelt: thrust ratio, shift rate, slip, losses, largest
+contact forces, and all belt fields on a basis from proper orthogonal decomposition, over ratio, torque ratio, speed,
+clamping force and force balance. Windows that slip by more than 12 % are omitted and counted.
 
 [bold]JSON keys of a pushbelt:[/] runs, windows, dropped; laws: by name data, rms, median, max of the cross-validated
 error (of the logarithm, but for e), noise; fields: by name modes, kept, projection, error, error_median; heldout:
 errors by their names in docs/reduction.md."""
 
-_CALIBRATE = """Plans that come along for pushbelts: [bold]reproduction[/], what the program of Cebulla 2014 must have
-had, from its printed thrust ratios; [bold]belief[/], what a real belt has, from published levels of thrust ratio, slip
-and losses, with sheaves as drawn. docs/identification.md has the results.
+_CALIBRATE = """Shipped plans for pushbelts: [bold]reproduction[/], the parameters of the program of Cebulla 2014, from
+its printed thrust ratios; [bold]belief[/], the parameters of a real belt, from published levels of thrust ratio, slip
+and losses, with sheaves as drawn. For results see docs/identification.md.
 
 [bold]Keys of calibration.json:[/] plan, members (of the prior, run of the posterior), parameters: prior, posterior (5,
 50, 95 %), set (of the least misfit), gained (share of the variance); directions of ln x by what the data identify:

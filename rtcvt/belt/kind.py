@@ -12,22 +12,22 @@ the mesh.
 over the last fifth: by pulley speed_rad_s and belt_torque_Nm (of the belt on the pulley), by span tension_N;
 elements, steps; of rigid elements rejected, input_J and unaccounted_J (energy); computed_s and wall_s of this call."""
 
-_CHECK = """A unit of kind belt is checked on its scenarios and two changed belts: its real-time model against the full
-one, of which one second takes about half a minute of processor time. Of shipped
-drives the report also shows the source's figures and numbers; two_pulley_belt adds its parameter studies. Around a
-unit with an ANCF model three layouts are drawn by --seed, with four load cases each: engine order, load step, overload,
-reversal. Runs are kept in a folder beside the report, so that a stopped check goes on where it was. Exits with code 1
-if a speed is off by more than 1 %, a tension or torque by more than 3 %; of drawn cases 1, 3 and 5 %, in overload 2, 5
-and 10 %.
+_CHECK = """The real-time model of a belt drive is compared with its full model, of which one second takes about half a
+minute of processor time, on its scenarios and with two modified belts. For shipped drives the report also shows figures
+and numbers of the source; two_pulley_belt adds its parameter studies. For a unit with an ANCF model, --seed draws three
+layouts with four load cases each: engine order, load step, overload, reversal. Runs are kept in a folder next to the
+report, so an interrupted check continues. Exits with code 1 if the error of a speed exceeds 1 %, of a tension or torque
+3 %; of drawn cases 1, 3 and 5 % (speed, tension, torque), in overload 2, 5 and 10 %.
 
 [bold]JSON keys of a belt:[/] unit, revision, full_model, passed, failures, load_cases: name, duration_s,
-full_wall_s, step_us (real-time), errors: signal, kind, nrms, smooth (of means over the passage of an element, held
-against the limit), ripple (of the full model), scale, limit; seed; drawn_cases: alike; studies: by what they change
+full_wall_s, step_us (real-time), errors: signal, kind, nrms, smooth (of means over the passage of an element, compared
+with the limit), ripple (of the full model), scale, limit; seed; drawn_cases: the same; studies: by what they change
 the values at the end; source: section, about, printed, ours, agrees."""
 
-_MAP = """A unit of kind belt: slip, use of friction, hub loads and losses of its hybrid model over the speed of the
-driving shaft, and its spans across: first frequencies, engine orders that meet them, how far they swing as arms and
-tensions move their ends. Orders are those of the unit's table resonance, or 2.
+_MAP = """A belt drive: slip, use of friction, hub loads and losses of the hybrid model over the speed of the driving
+shaft, and transverse vibration of its spans: first frequencies, engine orders that excite them, amplitudes due to the
+motion of their ends by arms and tensions. The loads of scenarios are left out. The orders are those of the unit's table
+resonance, or 2.
 
 [bold]JSON keys of a belt:[/] unit, driver, orders; speed_rad_s of the windows; by pulley slip, use, hub_N; loss_W by
 kind; by span tension_N, f_1_Hz, swing_m (orders by windows); meetings: span, order, speed, frequency."""

@@ -98,7 +98,7 @@ Scheduler = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="A dask scheduler, e.g. tls://host:8786, that makes the runs elsewhere. It runs what anyone sends who "
+        help="A dask scheduler, e.g. tls://host:8786, for the runs. It executes code from anyone who "
         "reaches it, unless it has certificates: dask's configuration distributed.comm.tls.",
     ),
 ]
@@ -108,7 +108,7 @@ Workers = Annotated[int | None, typer.Option(min=1, max=1024, help="Local proces
 def plan_option(completed: Callable[[str], Iterable[str]]) -> Any:
     """The option ``--plan``, which completes names of plans."""
     return typer.Option(
-        "--plan", "-p", metavar="PLAN", help="A TOML file, or the name of a plan that comes along.",
+        "--plan", "-p", metavar="PLAN", help="A TOML file, or the name of a shipped plan.",
         autocompletion=completed,
     )  # fmt: skip
 

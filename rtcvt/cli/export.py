@@ -71,7 +71,7 @@ def export(
         typer.Option(
             "--flange",
             metavar="NAME=CAUSALITY",
-            help="What goes into a flange: torque (the speed comes out) or speed (the torque comes out). Repeatable; "
+            help="Input of a flange: torque (the speed is an output) or speed (the torque is an output). Repeatable; "
             "default: as in the unit file.",
         ),
     ] = None,
@@ -88,7 +88,7 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="Errors from an earlier check --json, instead of a new check.")
     ] = None,
     cross_check: Annotated[
-        bool, typer.Option("--cross-check", help="Write UNIT_ref.opt, UNIT_in.csv and UNIT_ref.csv beside the unit.")
+        bool, typer.Option("--cross-check", help="Write UNIT_ref.opt, UNIT_in.csv and UNIT_ref.csv next to the unit.")
     ] = False,
 ) -> None:
     """Export a unit as an FMU, of FMI 2.0 or 3.0, with documentation inside.

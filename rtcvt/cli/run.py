@@ -90,7 +90,7 @@ def run(
         Path | None, typer.Option(metavar="FILE", help="The bus's database; default: one made from the variables.")
     ] = None,
     save_dbc: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the database that was made, for the other side.")
+        Path | None, typer.Option(metavar="FILE", help="Write the database that was made, for the other node.")
     ] = None,
     nodes: Annotated[
         list[str] | None,
@@ -122,8 +122,10 @@ def run(
     isolate: Annotated[
         bool, typer.Option("--isolate/--no-isolate", help="The unit in a process of its own, or in the rig's.")
     ] = True,
-    patience: Annotated[str, typer.Option(help="After which a step that does not return is given up.")] = "5 s",
-    can_timeout: Annotated[str, typer.Option(help="How long a value from the bus holds.")] = "100 ms",
+    patience: Annotated[str, typer.Option(help="After which a unit whose step does not return is killed.")] = "5 s",
+    can_timeout: Annotated[
+        str, typer.Option(help="After which an input without a new bus value falls back.")
+    ] = "100 ms",
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Recording: FILE.mf4, ASAM MDF 4, or FILE.h5."),
@@ -132,7 +134,7 @@ def run(
         list[str] | None,
         typer.Option("--record", metavar="NAME", help="A local variable to record, too; * for any. Repeatable."),
     ] = None,
-    logging: Annotated[bool, typer.Option("--logging/--no-logging", help="Take the unit's messages.")] = True,
+    logging: Annotated[bool, typer.Option("--logging/--no-logging", help="Show messages of the unit.")] = True,
     on_recording_error: Annotated[
         OnRecordingError, typer.Option(help="When the recording cannot be written, e.g. on a full disk.")
     ] = OnRecordingError.stop,

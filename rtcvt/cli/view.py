@@ -18,7 +18,7 @@ def view(
     ] = None,
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help='Begin there, e.g. "40 ms".')] = None,
     stop: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End there.")] = None,
-    frames: Annotated[int, typer.Option(min=2, max=5000, help="As many at the most, evenly spread.")] = 600,
+    frames: Annotated[int, typer.Option(min=2, max=5000, help="Largest number of frames, evenly distributed.")] = 600,
 ) -> None:
     """Show a belt in three dimensions: one page that any browser opens, without a network.
 

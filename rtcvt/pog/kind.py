@@ -10,8 +10,8 @@ the matrices of the rigid model L1 x1' + N1 x1 = A1 x1 + B1 tau; N1 is per rad/s
 is; with a shift table also shift: gear, elements, ratio, step, efficiency, coast_efficiency, torques
 (for 1 N.m at the input), speeds (for 1 rad/s)."""
 
-_CHECK = """Of a gear system the rigid model is compared with the elastic one on the unit's scenarios. Exits with code
-1 if an error exceeds the limit that the unit's scenario sets.
+_CHECK = """The rigid model of a gear system is compared with the elastic one on the unit's scenarios. Exits with code 1
+if an error exceeds the limit of the scenario.
 
 [bold]JSON keys of a gear system:[/] unit, revision, parameters (as set), passed, failures, modes (frequency_Hz,
 damping_ratio of the full model), scenarios: name, duration_s, step_s, settled_share (of the samples that count),

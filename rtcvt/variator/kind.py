@@ -10,19 +10,19 @@ from rtcvt.errors import ask
 from rtcvt.kind import Kind, Option, Task, lazily
 from rtcvt.quantity import to_si
 
-_CHECK = """A variator's hybrid and rigid model are compared with runs of the full model that its reduced model has not
-seen: operating points, force steps, transients. What ships is compared with the spatial belt, the planar laws with the
-planar belt. Tables of these runs come with the reduced model; --fresh makes them anew, an hour or two on two
-processors, kept in a folder beside the report and resumed. --runs takes others, and writes their tables beside the
-report. --pool adds the errors of an earlier check. Exits with code 1 if the hybrid model exceeds a limit; of what its
-error consists is in the report.
+_CHECK = """The hybrid and the rigid model of a variator are compared with runs of the full model that were not used for
+the reduction: operating points, force steps, transients. The shipped laws are compared with the spatial belt, the
+planar laws with the planar belt. Tables of these runs are shipped with the reduced model. --fresh repeats the runs, an
+hour or two on two processors, in a folder next to the report; an interrupted check continues. --runs uses other runs
+and writes their tables next to the report. --pool adds the errors of an earlier check. Exits with code 1 if the hybrid
+model exceeds a limit; the report divides its errors into parts.
 
 [bold]JSON keys of a variator:[/] unit, belt (spatial, hybrid: the planar one), runs (whose settled states are
 compared), unsettled (names), failures, strata (by part of the plan), figures: name, statistic, limit, value (by model),
 parts (of the hybrid model's error), worst (by model: run, value), within (how many runs keep the limit, of how many),
 reached, cause; coverage: by output, states and the shares of their errors within one and two of its uncertainty;
 settled: by run and by model or part, thrust_ratio, slip, efficiency, loss [W], others; planar: the same of the planar
-laws, behind what ships; model, errors: for --pool."""
+laws; model, errors: for --pool."""
 
 
 def _files_beside(unit: Any) -> list[Path]:
@@ -72,7 +72,7 @@ KIND = Kind(
     check=Task(
         lazily("rtcvt.offline.variator.check_task:check"),
         options=(
-            Option("fresh", "Run the full model anew, in a folder beside the report.", bool, False),
+            Option("fresh", "Repeat the runs of the full model, in a folder next to the report.", bool, False),
             Option("runs", "Against the runs of this folder, or those that match 'runs/sweep-*.h5'.", metavar="DIR"),
             Option(
                 "pool", "Together with the errors in this file, which --json has written.", Path, metavar="FILE.json"

@@ -24,6 +24,7 @@ from rtcvt.numerics.elementary import exp, log
 from rtcvt.table import Places
 from rtcvt.traction.contact import CHI_STEEL, K_STEEL, Drawing, Fluid
 from rtcvt.traction.hertz import compliances
+from rtcvt.traction.size import N_FIELD, SCRATCH
 from rtcvt.traction.table import from_table, read_table, three
 from rtcvt.variator.reduced.splines import sites, splines_through
 
@@ -57,13 +58,11 @@ class Field(Places):
     LN_K = "ln k"
 
 
-N_FIELD = len(Field)
 ELLIPSE = Of.FIELDS + N_FIELD * N_R
 
 
-# in `out`: F [N] and M [N.m], each with its derivatives to v, sigma, u, r and N behind it; Lambda; p_0 [Pa]; scratch
-F, M, LAMBDA, P_0, SCRATCH = 0, 6, 12, 13, 14
-LAW_SIZE = SCRATCH + 8 + 18 + 2 * N_FIELD
+# in `out`: F [N], M [N.m] and Lambda, each with its derivatives to v, sigma, u, r and N behind it; p_0 [Pa]; scratch
+F, M, LAMBDA, P_0 = 0, 6, 12, 18
 
 
 def law_numbers(drawing: Drawing, fluid: Fluid, r_min: float, r_max: float) -> list[float]:
@@ -92,7 +91,9 @@ def fields_at(r, at, data, out):
     cell = three(N_R - 2, (r - data[at + Of.R_MIN]) * data[at + Of.PER_R], weights)
     for i in range(N_FIELD):
         c = at + Of.FIELDS + cell * N_FIELD + i
-        one, two, last = data[c], data[c + N_FIELD], data[c + 2 * N_FIELD]
+        one = data[c]
+        two = data[c + N_FIELD]
+        last = data[c + 2 * N_FIELD]
         out[values + i] = weights[0] * one + weights[1] * two + weights[2] * last
         by = weights[3] * one + weights[4] * two + weights[5] * last
         out[values + N_FIELD + i] = by * data[at + Of.PER_R]
@@ -176,6 +177,7 @@ def contact_law(v, sigma, u, r, N, Lambda_0, at, data, out):
             by_1 = by_1 + lead / c_1
         elif i == 1:
             by_3 = by_3 + lead * m / c_3
+        out[LAMBDA + 1 + i] = Lambda * Lambda_i
         if i == 4:
             Lambda_i = Lambda_i + 1.0 / N
         G_i = out[SCRATCH + 1] * by_1 + out[SCRATCH + 2] * by_3 + out[SCRATCH + 3] * k_i

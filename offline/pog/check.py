@@ -57,11 +57,12 @@ class Check:
     scenarios: tuple[ScenarioCheck, ...]
     modes: tuple[tuple[float, float], ...]  # natural frequency [Hz] and damping ratio of the full model's modes
     parameters: Mapping[str, float | str]  # what was set, beside the scenarios' own
+    traction: tuple[ErrorRow, ...] = ()  # of the hybrid model's table against the traction that was integrated
 
     @property
     def failures(self) -> tuple[str, ...]:
         """Every limit that is exceeded, in words."""
-        return failures(e for s in self.scenarios for e in s.errors)
+        return failures(e for errors in (*(s.errors for s in self.scenarios), self.traction) for e in errors)
 
     @property
     def passed(self) -> bool:
@@ -93,6 +94,9 @@ class Check:
                     ],
                 }
                 for s in self.scenarios
+            ],
+            "traction": [
+                {"signal": e.name, "nrms": e.nrms, "peak": e.peak, "limit": e.limit} for e in self.traction
             ],
         }  # fmt: skip
 

@@ -2,7 +2,8 @@
 
     J omega' = tau - B_J omega - R'(F + B_K R omega),    F' = K R omega
 
-A contact with play (`rtcvt.pog.play`) has K s in place of F; what it carries is among the torques.
+A contact with play (`rtcvt.pog.play`) has K s in place of F; what it carries is among the torques, as is what one with
+traction (`rtcvt.pog.traction`) carries.
 """
 
 from rtcvt.kernel import kernel
@@ -24,12 +25,13 @@ def elastic_derivative(x, p, data, dx, work):
     for i in range(n_J):
         s = work[tau + i] - work[B_omega + i]
         for k in range(places.contacts(data)):
-            if places.play_of(k, data) < 0:
+            if places.is_spring(k, data):
                 force = x[places.x_force(k, data)] + places.contact_damping(k, p, data) * work[v + k]
                 s -= work[places.contact_row(0, k, data) + i] * force
         dx[i] = s / places.inertia(i, p, data)
     for k in range(places.contacts(data)):
-        dx[places.x_force(k, data)] = places.contact_stiffness(k, p, data) * work[v + k]
+        if places.x_force(k, data) >= 0:
+            dx[places.x_force(k, data)] = places.contact_stiffness(k, p, data) * work[v + k]
 
 
 @kernel
@@ -47,18 +49,19 @@ def elastic_jacobian(x, p, data, jac, work):
             s = 0.0
             for k in range(places.contacts(data)):
                 R = places.contact_row(0, k, data)
-                if places.play_of(k, data) < 0:
+                if places.is_spring(k, data):
                     s += work[R + i] * places.contact_damping(k, p, data) * work[R + j]
             jac[i * n + j] = -s / J_i
         jac[i * n + i] -= places.bearing(i, p, data) / J_i
         s = 0.0
         for k in range(places.contacts(data)):
-            R_i = work[places.contact_row(0, k, data) + i]
-            d = places.contact_damping(k, p, data)
-            if places.play_of(k, data) < 0:
-                jac[i * n + places.x_force(k, data)] = -R_i / J_i
-            s += work[places.contact_row(1, k, data) + i] * (x[places.x_force(k, data)] + d * work[v + k])
-            s += R_i * d * work[dv + k]
+            if places.x_force(k, data) >= 0:
+                R_i = work[places.contact_row(0, k, data) + i]
+                d = places.contact_damping(k, p, data)
+                if places.is_spring(k, data):
+                    jac[i * n + places.x_force(k, data)] = -R_i / J_i
+                s += work[places.contact_row(1, k, data) + i] * (x[places.x_force(k, data)] + d * work[v + k])
+                s += R_i * d * work[dv + k]
         if data[D.MOVING] != 0.0:
             jac[i * n + places.x_theta(data)] = -s / J_i
     for k in range(places.frictions(data)):
@@ -76,10 +79,11 @@ def elastic_jacobian(x, p, data, jac, work):
         gear = places.spring_gear(s_, data)
         jac[gear * n + places.x_spring(s_, data)] = 1.0 / places.inertia(gear, p, data)
     for k in range(places.contacts(data)):
-        row = places.x_force(k, data) * n
-        R = places.contact_row(0, k, data)
-        K_k = places.contact_stiffness(k, p, data)
-        for j in range(n_J):
-            jac[row + j] = K_k * work[R + j]
-        if data[D.MOVING] != 0.0:
-            jac[row + places.x_theta(data)] = K_k * work[dv + k]
+        if places.x_force(k, data) >= 0:
+            row = places.x_force(k, data) * n
+            R = places.contact_row(0, k, data)
+            K_k = places.contact_stiffness(k, p, data)
+            for j in range(n_J):
+                jac[row + j] = K_k * work[R + j]
+            if data[D.MOVING] != 0.0:
+                jac[row + places.x_theta(data)] = K_k * work[dv + k]

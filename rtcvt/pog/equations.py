@@ -15,6 +15,7 @@ from rtcvt.pog.port import port_torques, spring_jacobian, spring_rates
 from rtcvt.pog.reduction import kinematics
 from rtcvt.pog.rigid import rigid_derivative, rigid_jacobian
 from rtcvt.pog.rigid_losses import rigid_loss_jacobian, solve_losses
+from rtcvt.pog.traction import end_load_rate, traction_force, traction_jacobian, traction_torques
 
 WITHOUT_ELEMENTS = 3  # a mode in addition to those of `rtcvt.control.limits`: elements carry nothing
 
@@ -22,6 +23,8 @@ WITHOUT_ELEMENTS = 3  # a mode in addition to those of `rtcvt.control.limits`: e
 @kernel
 def contact_force(k, x, p, data, work):
     """Force of a contact of the full model [N], without its damper unless it has play."""
+    if places.x_force(k, data) < 0:
+        return traction_force(-1 - places.x_force(k, data), data, work)
     e = places.play_of(k, data)
     if e < 0:
         return x[places.x_force(k, data)]
@@ -52,6 +55,8 @@ def torques(mode, held, x, u, p, data, work):
     port_torques(x, u, data, work)
     if mode != WITHOUT_ELEMENTS:
         add_element_torques(x, u, p, data, work)
+    if places.tractions(data) > 0:
+        traction_torques(x, p, data, work)
 
 
 @kernel
@@ -64,6 +69,8 @@ def right_hand_side(mode, held, x, u, p, data, dx, work):
         rigid_derivative(x, data, dx, work)
     spring_rates(x, u, p, data, dx, work)
     control_rates(x, data, dx, work)
+    if places.tractions(data) > 0:
+        end_load_rate(x, u, p, data, dx, work)
     for i in range(places.x_twist(0, data), places.states(data)):
         dx[i] = 0.0
     if mode != WITHOUT_ELEMENTS:
@@ -91,5 +98,7 @@ def write_jacobian(mode, x, p, data, f, jac, work):
         element_jacobian(x, p, data, jac, work)
         if places.losses(data) > 0 and data[D.FULL] == 0.0:
             rigid_loss_jacobian(x, p, data, jac, work)
+    if places.tractions(data) > 0:
+        traction_jacobian(x, p, data, jac, work)
     spring_jacobian(x, p, data, jac, work)
     control_jacobian(x, data, f, jac, work)

@@ -118,7 +118,9 @@ def solve_speeds(derivatives, data, work):
                     s = d * work[dR] * work[places.gear_row(d - 1, gear, data) + c]
                     if d == 2:
                         s += work[dR + 1] * work[places.gear_row(0, gear, data) + c]
-                    work[v + places.number(row + Entry.CONTACT, data)] -= s
+                    contact = places.number(row + Entry.CONTACT, data)
+                    if contact < n_K:  # not a row of S
+                        work[v + contact] -= s
             lu_solve(n_K, work, RD, places.dependent_pivots(data), v)
             for j in range(n_K):
                 work[places.gear_row(d, places.ordered(j, data), data) + c] = work[v + j]

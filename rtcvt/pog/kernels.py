@@ -13,7 +13,7 @@ from rtcvt.pog import places
 from rtcvt.pog.elements import element_responses
 from rtcvt.pog.equations import linearise, right_hand_side
 from rtcvt.pog.geometry import fixed_radii
-from rtcvt.pog.layout import D
+from rtcvt.pog.layout import D, TractionP
 from rtcvt.pog.lossy_step import forget_factors
 from rtcvt.pog.mesh_losses import mesh_losses, side_at
 from rtcvt.pog.outputs import port_outputs, write_outputs
@@ -21,6 +21,7 @@ from rtcvt.pog.port import flange, flange_gradients
 from rtcvt.pog.reduction import kinematics
 from rtcvt.pog.rigid_losses import clear, force_responses
 from rtcvt.pog.steps import STEP_TOO_COARSE, substep
+from rtcvt.pog.traction import parameter
 
 MIN_PIVOT_RATIO = 1e-12  # of R_D
 
@@ -68,6 +69,8 @@ def initialise(p, data, u, x, work):
                 x[i] += work[places.gear_row(0, i, data) + c] * places.start_speed(c, p, data)
     if data[D.MOVING] != 0.0:
         x[places.x_theta(data)] = theta
+    if places.tractions(data) > 0:
+        x[places.x_load(data)] = parameter(TractionP.LEAST, p, data)
     element_responses(p, data, work)
     if places.losses(data) > 0 and data[D.FULL] == 0.0:
         force_responses(p, data, work)

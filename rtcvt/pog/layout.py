@@ -4,6 +4,7 @@ State vectors::
 
     full   [omega (n_J), F (n_K), tau of springs at the ports (n_S), theta, P, phi (n_E), Q (n_E)]
     rigid  [x1 (n_1),             tau of springs at the ports (n_S), theta, P, phi (n_E), Q (n_E)]
+    hybrid [omega (n_J), F (those without traction), tau of springs at the ports, theta, P, end load, phi, Q]
 
 with theta only if the geometry moves and the filtered power P only under KERS control; phi and Q are of clutches,
 brakes and the like (`rtcvt.pog.elements`); a contact with play has K s in place of F, and z in place of phi. Inputs:
@@ -18,6 +19,7 @@ from rtcvt.control.limits import CONTROL_SIZE
 from rtcvt.model import Books
 from rtcvt.model.stepping import Block
 from rtcvt.table import LOSS, STORED, Places, Row, Rows
+from rtcvt.traction.size import LAW_SIZE
 
 
 class Op(Places):
@@ -72,10 +74,11 @@ class D(Places):
     N_E = "elements: clutches, brakes, dry bearings, losses of meshes"
     N_LOSS = "losses of meshes among them"
     N_PLAY = "contacts with play among them, the last ones"
+    N_TRACTION = "contacts that transmit by traction, in the hybrid model"
     N_X = "states"
     N_Y = "outputs"
     N_U = "inputs"
-    FULL = "1: full model, 0: rigid"
+    FULL = "1: full or hybrid model, 0: rigid"
     MOVING = "1 if the geometry moves"
     CONTROL = "one of `Control`"
     METHOD = "of `rtcvt.numerics.integrators`"
@@ -83,10 +86,13 @@ class D(Places):
     X_SPRING = "place in x: torque of the first spring"
     X_THETA = "place in x: the moving variable"
     X_POWER = "place in x: filtered power"
+    X_LOAD = "place in x: end load"
     X_PHI = "place in x: twist of the first element; heats of all follow"
     X_OWN = "place in x: speed of the controlled port's gear"
     OWN_PORT = "number of the controlled port"
     U_CONTROL = "place in u: the controller's"
+    U_LOAD = "place in u: least end load"
+    Y_TRACTION = "place in y: `TractionsY`; `TractionY` of each follow"
     Y_COUPLING = "place in y: `CouplingY` of each coupling"
     Y_TAU_EST = "place in y: estimated torque, with a KERS"
     Y_THETA = "place in y: the moving variable"
@@ -101,6 +107,13 @@ class D(Places):
     FRICTION = "table: `FrictionD` of each"
     ELEMENT = "table: `Element` of each"
     PLAY = "table: of each contact the element that is its play, or -1"
+    FORCE = "table: of each contact the place of its force in x, or -1 less its number among those with traction"
+    TRACTION = "table: `TractionD` of each"
+    ROLLERS = "in a cavity"
+    ALL_ROLLERS = "in all"
+    BEARING = "arm of the drag of a roller's bearing by its load [m]"
+    CHURNING = "drag of a disc by its speed squared [N.m.s2/rad2]"
+    DEVIATION = "relative standard deviation of Lambda_0"
     PORT = "table: `PortD` of each"
     SPRING = "table: `SpringD` of each"
     ORDER = "table: gears, dependent ones first, independent ones last"
@@ -112,10 +125,11 @@ class D(Places):
     P_B = "place in p: frictions"
     P_K = "place in p: contact stiffnesses"
     P_D = "place in p: contact dampings"
+    P_TRACTION = "place in p: `TractionP`"
     P_THETA_START = "place in p: start of the moving variable"
     SIZES = "table: typical value of each state"
     W_REGISTER = "value, first and second derivative to theta of each register", lambda d: 3 * d.TAPE_END
-    W_R = "R, R': each n_K x n_J", lambda d: 2 * d.N_K * d.N_J
+    W_R = "R, R', with the rows of S below: each (n_K + n_T) x n_J", lambda d: 2 * (d.N_K + d.N_TRACTION) * d.N_J
     W_Q = "Q1, Q1', Q1'': each n_J x n_1", lambda d: 3 * d.N_J * d.N_1
     W_RD = "LU of the dependent columns of R, n_K x n_K; its pivots", lambda d: d.N_K * (d.N_K + 1)
     W_REDUCED = "`Reduced`", lambda d: Reduced.PIVOTS * d.N_1 * d.N_1 + d.N_1
@@ -136,6 +150,8 @@ class D(Places):
     W_LOSSES = "LU of 1 - c G, n_loss x n_loss; its pivots; torques of losses", lambda d: d.N_LOSS * (d.N_LOSS + 2)
     W_FACTORED = "h of which the matrix in W_STEP is, 0 if of none", lambda d: 1
     W_BOX = "`Box`, of `rtcvt.numerics.complementarity`; its scratch", lambda d: d.N_E * (2 * d.N_E + 2 + Box.MATRIX)
+    W_TRACTION = "`TractionW` of each contact with traction", lambda d: (len(TractionW) + LAW_SIZE) * d.N_TRACTION
+    W_LOADING = "number of the contact that the end load follows, -1 if it is at a bound", lambda d: 1
     W_SAVED = "state before a communication step, n_x; new outputs, n_y", lambda d: d.N_X + d.N_Y
     W_STEP = "`rtcvt.model.stepping.Block`", lambda d: Block.JACOBIAN * d.N_X + 2 * d.N_X * d.N_X
 
@@ -179,6 +195,35 @@ class SpringD(Places):
     PORT = "its port"
     P_K = "place of its stiffness in p"
     P_D = "place in p of the damping of a damper in series, or -1"
+
+
+class TractionD(Places):
+    """A contact of a disc and a roller that transmits by traction."""
+
+    CONTACT = "its number"
+    DISC = "gear"
+    ROLLER = "gear"
+    NUMBERS = "place of `rtcvt.traction.law.Of`"
+
+
+class TractionP(Places):
+    """Parameters of the traction."""
+
+    LAMBDA = "Lambda_0"
+    MARGIN = "of the end load"
+    LEAST = "end load [N]"
+    MOST = "end load [N]"
+    LAG = "of the end load [s]"
+
+
+class TractionW(Places):
+    """What a contact with traction carries; the outcome of `rtcvt.traction.law` follows."""
+
+    V = "speed of creep [m/s]"
+    SIGMA = "spin [rad/s]"
+    U = "rolling speed [m/s]"
+    N = "normal force of a roller [N]"
+    BEARING = "drag on the roller [N.m]"
 
 
 class ElementP(Places):
@@ -289,10 +334,21 @@ TAU_FILTER = Row(
 TIME_CONSTANT = Row("control.time_constant", "s", "time constant of the actuator", 1e-6, tunable=True)
 THETA_START = Row("control.{name}_start", "rad", "start of {name}", display="deg")
 
+TRACTION_P = {  # parameters in the order of `TractionP`, by field of the unit file
+    "limit": Row("traction.limit", "1", "largest shear stress of the fluid by pressure, cold", 1e-4, 1.0, tunable=True),
+    "margin": Row(
+        "traction.margin", "1", "end load over that at which all slides; 0: as it goes in", 0.0, tunable=True
+    ),
+    "preload": Row("traction.preload", "N", "least end load", 1e-3, tunable=True),
+    "end_load_max": Row("traction.end_load_max", "N", "largest end load", 1e-3, tunable=True),
+    "time_constant": Row("traction.time_constant", "s", "time constant of the end load", 1e-6, tunable=True),
+}
+
 # inputs and outputs; limits and nominal values of speeds and torques are the unit file's
 TORQUE_IN = Row("{name}.tau", "N.m", "torque into the unit at port {name}{about}", nominal=100.0)
 FLANGE_SPEED_IN = Row("{name}.w", "rad/s", "speed of flange {name}{about}", nominal=100.0, display="rpm")
 SHAFT_SPEED_IN = Row("{name}.w", "rad/s", "speed of the shaft at port {name}{about}", nominal=100.0, display="rpm")
+LOAD = Row("traction.end_load_min", "N", "end load that is asked for; the margin may ask for more", 0.0, nominal=1e4)
 DEMAND = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0, set_point=True)
 SET_POINT = Row("control.{name}_des", "rad", "set point of {about}", display="deg", set_point=True)
 ACTUATION = Row("{name}.u", "1", "actuation of {about}: open at 0, full capacity at 1", 0.0, 1.0, 1.0)
@@ -316,6 +372,31 @@ class CouplingY(Rows):
 
     E = Row("{name}.E", "J", "energy stored in the coupling at flange {name}", 0.0, nominal=1.0, books=STORED)
     LOSS = Row("{name}.loss", "W", "power lost in the coupling at flange {name}", 0.0, nominal=1.0, books=Books.LOSS)
+
+
+class TractionsY(Rows):
+    """Outputs of all contacts with traction."""
+
+    END_LOAD = Row("traction.end_load", "N", "end load of a cavity", 0.0, nominal=1e4, display="kN")
+    EFFICIENCY = Row("traction.efficiency", "1", "power out of the rollers by power into them; 1 at rest", 0.0, 1.0)
+    CREEP = Row("loss.creep", "W", "power lost in creep of the contacts; part of loss.friction", 0.0, nominal=100.0)
+    SPIN = Row("loss.spin", "W", "power lost in spin of the contacts; part of loss.friction", 0.0, nominal=100.0)
+    BEARING = Row(
+        "loss.roller_bearings", "W", "power lost in the rollers' bearings; part of loss.friction", 0.0, nominal=10.0
+    )
+    CHURNING = Row("loss.churning", "W", "power lost by discs in oil; part of loss.friction", 0.0, nominal=10.0)
+    SLIPS = Row("status.macro_slip", "1", "a contact is beyond the largest traction or within 5 % of it", boolean=True)
+
+
+class TractionY(Rows):
+    """Outputs of a contact with traction."""
+
+    CREEP = Row("contact.{name}.creep", "1", "creep of {i} against {j}, over the rolling speed", nominal=0.01)
+    SPIN = Row("contact.{name}.spin", "rad/s", "spin of {i} against {j} about the normal", nominal=100.0)
+    MU = Row("contact.{name}.mu", "1", "traction over normal force of {i} and {j}", nominal=0.05)
+    MARGIN = Row("contact.{name}.margin", "1", "share of the traction of {i} and {j} that is left", nominal=0.5)
+    DEVIATION = Row("contact.{name}.margin_deviation", "1", "its standard deviation, by the fluid's", 0.0, nominal=0.05)
+    PRESSURE = Row("contact.{name}.p_max", "Pa", "largest pressure of {i} and {j}", 0.0, nominal=1e9)
 
 
 class ElementY(Rows):
@@ -342,6 +423,10 @@ N_SPRING_D = len(SpringD)
 N_ELEMENT_D = len(Element)
 N_ELEMENT_W = len(ElementW)
 N_LOSS_W = len(LossW)
+N_TRACTION_D = len(TractionD)
+N_TRACTION_W = len(TractionW)
+N_TRACTION = len(TractionY)
+N_TRACTIONS = len(TractionsY)
 N_COUPLING = len(CouplingY)
 N_ELEMENT = len(ElementY)
 N_PLAY = len(PlayY)
@@ -349,6 +434,7 @@ N_PLAY = len(PlayY)
 # states beside speeds, contact forces and theta, which are outputs too
 SPRING_TORQUE = Row("{name}.tau", "N.m", "torque of the spring at port {name}", nominal=100.0)
 COUPLING_TORQUE = Row("{name}.tau_{k}", "N.m", "torque {k} of the coupling at flange {name}", nominal=100.0)
+END_LOAD = Row("traction.F_e", "N", "end load", nominal=1e4)
 POWER = Row("control.power", "W", "filtered derivative of the energy", nominal=1e3)
 LEAD = Row("contact.{name}.z", "m", "what is left of the damper of the contact of {i} and {j}", nominal=1e-6)
 TWIST = Row("{name}.phi", "rad", "twist of {about}", nominal=1e-4)

@@ -17,6 +17,7 @@ from rtcvt.pog.port import flange, series_damping
 from rtcvt.pog.reduction import kinematics
 from rtcvt.pog.rigid import rigid_forces
 from rtcvt.pog.speeds import contact_speed, gear_speeds
+from rtcvt.pog.traction import traction_outputs
 
 
 @kernel
@@ -33,7 +34,7 @@ def lost_power(x, p, data, work):
         P += p[places.number(row + FrictionD.P, data)] * dw * dw
     if data[D.FULL] != 0.0:
         for k in range(places.contacts(data)):
-            if places.play_of(k, data) < 0:  # that of a play is counted as heat
+            if places.is_spring(k, data):  # that of a play is counted as heat
                 v = contact_speed(0, k, x, data, work)
                 P += places.contact_damping(k, p, data) * v * v
     return P
@@ -87,7 +88,7 @@ def write_outputs(loaded, mode, held, x, u, p, data, y, work):
     if data[D.FULL] != 0.0:
         for k in range(places.contacts(data)):
             work[F + k] = contact_force(k, x, p, data, work)
-            if places.play_of(k, data) < 0:
+            if places.is_spring(k, data):
                 energy += spring_energy(places.contact_stiffness(k, p, data), x[places.x_force(k, data)])
     else:
         f = places.step_block(Block.RATES, data)
@@ -99,6 +100,8 @@ def write_outputs(loaded, mode, held, x, u, p, data, y, work):
         y[places.y_contact(k, data)] = work[F + k]
     y[places.y_energy(data)] = energy
     y[places.y_energy(data) + 1] = lost_power(x, p, data, work)
+    if places.tractions(data) > 0:
+        y[places.y_energy(data) + 1] += traction_outputs(x, p, data, y, work)
     if places.number(D.CONTROL, data) == Control.KERS:
         y[places.number(D.Y_TAU_EST, data)] = work[places.controller(data) + TAU_EST]
     if data[D.MOVING] != 0.0:

@@ -17,11 +17,17 @@ from rtcvt.pog.layout import (
     N_PLAY,
     N_PORT_D,
     N_SPRING_D,
+    N_TRACTION,
+    N_TRACTION_D,
+    N_TRACTION_W,
+    N_TRACTIONS,
     D,
     Element,
     PortD,
     SpringD,
+    TractionD,
 )
+from rtcvt.traction.size import LAW_SIZE
 
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
@@ -90,6 +96,12 @@ def first_play(data):
 def friction_elements(data):
     """Number of clutches, brakes and dry bearings, which come first, and place of the first loss."""
     return first_play(data) - losses(data)
+
+
+@kernel
+def tractions(data):
+    """Number of contacts that transmit by traction."""
+    return int(data[D.N_TRACTION])
 
 
 @kernel
@@ -245,13 +257,13 @@ def bearing(i, p, data):
 @kernel
 def contact_stiffness(k, p, data):
     """K of contact k [N/m]."""
-    return p[int(data[D.P_K]) + k]
+    return p[int(data[D.P_K]) + x_force(k, data) - gears(data)]
 
 
 @kernel
 def contact_damping(k, p, data):
     """Damping of contact k [N.s/m]."""
-    return p[int(data[D.P_D]) + k]
+    return p[int(data[D.P_D]) + x_force(k, data) - gears(data)]
 
 
 @kernel
@@ -277,8 +289,38 @@ def own_port(data):
 
 @kernel
 def x_force(k, data):
-    """Place of the force of contact k in x, full model."""
-    return gears(data) + k
+    """Place of the force of contact k in x, full model; below 0 if it transmits by traction."""
+    return number(int(data[D.FORCE]) + k, data)
+
+
+@kernel
+def is_spring(k, data):
+    """Whether contact k of the full model is a spring with a damper: without traction, without play."""
+    return x_force(k, data) >= 0 and play_of(k, data) < 0
+
+
+@kernel
+def traction(t, data):
+    """Place of `TractionD` t in data."""
+    return int(data[D.TRACTION]) + N_TRACTION_D * t
+
+
+@kernel
+def traction_contact(t, data):
+    """The contact of traction t."""
+    return number(traction(t, data) + TractionD.CONTACT, data)
+
+
+@kernel
+def x_load(data):
+    """Place of the end load in x."""
+    return int(data[D.X_LOAD])
+
+
+@kernel
+def y_traction(t, data):
+    """Place of `TractionY` of traction t in y."""
+    return int(data[D.Y_TRACTION]) + N_TRACTIONS + N_TRACTION * t
 
 
 @kernel
@@ -371,7 +413,25 @@ def register(k, data):
 @kernel
 def contact_row(d, k, data):
     """Place in work of row k of R (d = 0) or R' (d = 1)."""
-    return int(data[D.W_R]) + (d * contacts(data) + k) * gears(data)
+    return int(data[D.W_R]) + (d * (contacts(data) + tractions(data)) + k) * gears(data)
+
+
+@kernel
+def spin_row(d, t, data):
+    """Place in work of the row of S of traction t (d = 0), or of S' (d = 1)."""
+    return contact_row(d, contacts(data) + t, data)
+
+
+@kernel
+def traction_work(t, data):
+    """Place of `TractionW` of traction t in work."""
+    return int(data[D.W_TRACTION]) + (N_TRACTION_W + LAW_SIZE) * t
+
+
+@kernel
+def law_work(t, data):
+    """Place in work of the outcome of the law of traction t."""
+    return traction_work(t, data) + N_TRACTION_W
 
 
 @kernel

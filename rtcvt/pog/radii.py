@@ -146,7 +146,7 @@ def _contact_row(unit: GearSystem, name: str, contact: Contact) -> dict[str, Exp
     counts = common is not None and any(unit.gears[g].carrier and unit.gears[g].fixed_radius for g in contact.between)
     row: dict[str, Expression] = {}
     for gear, sign in zip(contact.between, (1.0, -1.0), strict=True):
-        radius = _signed_distance(_axis(unit, gear), point)
+        radius = signed_distance(axis_of(unit, gear), point)
         carrier = unit.gears[gear].carrier
         declared = _declared(unit, gear) if counts and carrier else None
         if declared is not None:
@@ -155,8 +155,8 @@ def _contact_row(unit: GearSystem, name: str, contact: Contact) -> dict[str, Exp
         if counts and common is not None:
             terms.append((common, number(-sign * axis_sign(unit, gear, common)) * radius))
         elif carrier is not None:
-            projected = _projection(_axis(unit, gear), point)
-            terms.append((carrier, number(sign) * _signed_distance(_axis(unit, carrier), projected)))
+            projected = _projection(axis_of(unit, gear), point)
+            terms.append((carrier, number(sign) * signed_distance(axis_of(unit, carrier), projected)))
         for h, term in terms:
             row[h] = row.get(h, number(0.0)) + term
     return row
@@ -189,7 +189,7 @@ def check_radii(unit: GearSystem) -> None:
         for gear in contact.between:
             with np.errstate(all="ignore"):
                 try:
-                    given = _signed_distance(_axis(unit, gear), point).evaluate(values, np)
+                    given = signed_distance(axis_of(unit, gear), point).evaluate(values, np)
                 except ArithmeticError:
                     continue  # infinite coordinates are told when R is made
             r = np.atleast_1d(np.asarray(given, dtype=float))
@@ -306,14 +306,15 @@ def direction(unit: GearSystem, gear: str) -> Vector:
     return x / length, y / length
 
 
-def _axis(unit: GearSystem, gear: str) -> tuple[Vector, Vector]:
+def axis_of(unit: GearSystem, gear: str) -> tuple[Vector, Vector]:
     """Point on the axis and unit vector along it."""
     key = f"gears.{gear}.axis.through"
     through = unit.gears[gear].axis.through
     return (unit.coordinate(key, through[0]), unit.coordinate(key, through[1])), direction(unit, gear)
 
 
-def _signed_distance(axis: tuple[Vector, Vector], point: Vector) -> Expression:
+def signed_distance(axis: tuple[Vector, Vector], point: Vector) -> Expression:
+    """Distance of a point from a directed axis [m], positive on its left."""
     (a_x, a_y), (d_x, d_y) = axis
     return d_x * (point[1] - a_y) - d_y * (point[0] - a_x)
 

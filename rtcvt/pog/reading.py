@@ -5,7 +5,8 @@ from typing import Any
 
 from rtcvt.errors import InputError
 from rtcvt.pog.radii import axis_sign, carrier_of, check_radii
-from rtcvt.pog.unit import GearSystem
+from rtcvt.pog.spin import traction_contacts
+from rtcvt.pog.unit import GearSystem, Traction
 from rtcvt.unitfile import UnitFile
 
 _MAX_ELEMENTS = 30  # whose pieces make one number
@@ -24,6 +25,8 @@ def read_gear_system(file: UnitFile) -> GearSystem:
     _check_elements(unit)
     _check_shift(unit)
     check_radii(unit)
+    if unit.traction is not None:
+        _check_traction(unit, unit.traction)
     return unit
 
 
@@ -90,6 +93,18 @@ def _check_references(unit: GearSystem) -> None:
     for scenario in unit.scenario:
         require(scenario.name not in seen, "scenario.name", scenario.name, "a name that is used once")
         seen.add(scenario.name)
+
+
+def _check_traction(unit: GearSystem, traction: Traction) -> None:
+    """Contacts that transmit by traction exist, each once, and are drawn as such; they have neither loss nor play."""
+    key, lossy = "traction.contacts", [*unit.lossy, *(name for name, c in unit.contacts.items() if c.play is not None)]
+    for i, name in enumerate(traction.contacts):
+        if name not in unit.contacts or name in lossy or name in traction.contacts[:i]:
+            known = ", ".join(c for c in unit.contacts if c not in lossy)
+            raise InputError(unit.source, key, name, f"each once, without loss and play, of the contacts: {known}")
+    if unit.solver.method == "rk4":
+        raise InputError(unit.source, "solver.method", "rk4", "a linearly implicit method, for the traction")
+    traction_contacts(unit)
 
 
 def _check_elements(unit: GearSystem) -> None:

@@ -34,7 +34,8 @@ def stored_energy(x, p, data, work):
         for i in range(places.gears(data)):
             E += 0.5 * places.inertia(i, p, data) * x[i] * x[i]
         for k in range(places.contacts(data)):
-            E += spring_energy(places.contact_stiffness(k, p, data), x[places.x_force(k, data)])
+            if places.x_force(k, data) >= 0:
+                E += spring_energy(places.contact_stiffness(k, p, data), x[places.x_force(k, data)])
     else:
         n_1 = places.independents(data)
         L1 = places.reduced(Reduced.L1, data)
@@ -86,7 +87,7 @@ def keeps_balance(h, E, P, x, u, p, data, work):
     if not share < MAX_ENERGY_SHARE:
         return False
     scale = math.sqrt(1.0 - share)
-    for i in range(places.gears(data) + places.contacts(data) if data[D.FULL] != 0.0 else places.independents(data)):
+    for i in range(places.number(D.X_SPRING, data)):
         x[i] *= scale
     for s in range(places.springs(data)):
         x[places.x_spring(s, data)] *= scale

@@ -24,11 +24,12 @@ from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op, PlayY, Reduced
 from rtcvt.pog.mesh import least_force, speed_of
 from rtcvt.pog.radii import axis_sign, efficiencies, play_width, radii_matrix
 from rtcvt.pog.reduction import friction_torques, kinematics
+from rtcvt.pog.spin import Spin, traction_contacts
 from rtcvt.pog.unit import Element, GearSystem, Port, Variable
 from rtcvt.table import TOO_COARSE, Constants, Row, Table
 
 Matrix = NDArray[np.float64]
-_FIDELITIES = ("rigid", "full")
+_FIDELITIES = ("rigid", "hybrid", "full")
 
 _OPERATIONS = {op.text: op for op in Op}
 _NO_LIMIT = 1e9  # [rad/s], for a storage gear without a rated speed
@@ -37,37 +38,42 @@ _TILT_POINTS = 41  # tilts at which the rank is checked
 
 
 def build_model(unit: GearSystem, fidelity: Fidelity, substeps: int | None = None) -> Model:
-    """The rigid or the full elastic model of a gear system.
+    """The rigid, the hybrid or the full elastic model of a gear system.
 
     Parameters
     ----------
     unit : GearSystem
         A gear system.
-    fidelity : {"rigid", "full"}
-        Eqs. (9)-(11) or eq. (2).
+    fidelity : {"rigid", "hybrid", "full"}
+        Eqs. (9)-(11), eq. (2) with traction (`rtcvt.pog.traction`), or eq. (2).
     substeps : int, optional
         Instead of the unit's own.
 
     Raises
     ------
     InputError
-        The fidelity is neither, the geometry is not feasible (Remark 2), or the full model has a gear without inertia.
+        There is no such model, the geometry is not feasible (Remark 2), or a gear that needs it has no inertia.
     """
     _require_possible(unit, fidelity)
     data, table = Constants(D), Table()
     data[D.N_J], data[D.N_K], data[D.N_1] = len(unit.gears), len(unit.contacts), len(unit.rigid.independent)
     data[D.N_PORT], data[D.N_FRICTION] = len(unit.ports), len(unit.frictions)
-    data[D.FULL], data[D.MOVING] = fidelity == "full", unit.moving is not None
+    data[D.FULL], data[D.MOVING] = fidelity != "rigid", unit.moving is not None
+    spins = traction_contacts(unit) if fidelity == "hybrid" else []
+    data[D.N_TRACTION] = len(spins)
+    slipping = [spin.contact for spin in spins]
+    data.table(D.FORCE, _force_places(unit, slipping))
     data[D.CONTROL] = _control(unit)
     data[D.METHOD] = RK4 if unit.solver.method == "rk4" else ROSENBROCK
     data[D.INTERNAL_STEP] = unit.solver.step / (substeps or unit.solver.substeps)
-    places = _parameters(table, data, unit)
+    places = _parameters(table, data, unit, slipping)
     _inputs(table, data, unit)
     _outputs(table, data, unit)
-    _states(table, data, unit)
+    _states(table, data, unit, slipping)
     _elements(table, data, unit, places)
+    _traction(table, data, unit, spins)
     data[D.N_X], data[D.N_Y], data[D.N_U] = (table.size(kind) for kind in ("state", "output", "input"))
-    _write_tape(data, unit, places)
+    _write_tape(data, unit, places, spins)
     _write_tables(data, unit, places)
     data.table(D.SIZES, [v.nominal or 1.0 for v in table.states])
     model = Model(
@@ -112,10 +118,12 @@ def _require_possible(unit: GearSystem, fidelity: str) -> None:
             list(unit.rigid.independent),
             f"{n_J} gears and {n_K} contacts leave {n_J - n_K} independent speeds (Remark 2: more gears than contacts)",
         )
-    if fidelity == "full":
+    if fidelity == "hybrid" and unit.traction is None:
+        raise InputError(unit.source, "model", fidelity, "rigid or full: this unit has no 'traction'")
+    if fidelity != "rigid":
         for name, gear in unit.gears.items():
             if gear.inertia == 0.0:
-                raise InputError(unit.source, f"gears.{name}.inertia", 0.0, "above 0 in the full model")
+                raise InputError(unit.source, f"gears.{name}.inertia", 0.0, f"above 0 in the {fidelity} model")
 
 
 def _control(unit: GearSystem) -> Control:
@@ -240,12 +248,52 @@ def _within(row: Row, most: float | None) -> Row:
     return row if most is None else row._replace(minimum=-most, maximum=most, nominal=most or row.nominal)
 
 
-def _states(table: Table, data: Constants, unit: GearSystem) -> None:
+def _force_places(unit: GearSystem, slipping: list[str]) -> list[float]:
+    """Of each contact the place of its force in x, or -1 less its number among those with traction."""
+    springs = [name for name in unit.contacts if name not in slipping]
+    n_J = len(unit.gears)
+    return [-1.0 - slipping.index(c) if c in slipping else float(n_J + springs.index(c)) for c in unit.contacts]
+
+
+def _traction(table: Table, data: Constants, unit: GearSystem, spins: list[Spin]) -> None:
+    """Parameters, input, outputs, state and tables of the contacts that transmit by traction."""
+    settings = unit.traction
+    if not spins or settings is None:
+        return
+    from rtcvt.traction.law import law_numbers  # whose table takes what reads HDF5
+
+    given = {"limit": settings.fluid.limit, **settings.model_dump(include=set(layout.TRACTION_P))}
+    places = [table.add("parameter", row, given[key]) for key, row in layout.TRACTION_P.items()]
+    data[D.P_TRACTION], data[D.U_LOAD] = places[0], table.add("input", layout.LOAD, 0.0)
+    data[D.Y_TRACTION] = table.each("output", layout.TractionsY)
+    contacts = {c["name"]: c for c in _contacts(unit)}
+    table.each("output", layout.TractionY, [contacts[spin.contact] for spin in spins])
+    data[D.ROLLERS], data[D.ALL_ROLLERS] = settings.rollers, settings.rollers * settings.cavities
+    data[D.BEARING], data[D.CHURNING] = settings.bearing_friction * settings.bearing_radius, settings.churning
+    data[D.DEVIATION] = settings.fluid.deviation
+    known: dict[object, int] = {}
+    rows: list[float] = []
+    for spin in spins:
+        shape = (spin.drawing, spin.radii)
+        if shape not in known:
+            known[shape] = len(data.numbers)
+            data.numbers += law_numbers(spin.drawing, settings.fluid.fluid, *spin.radii)
+        gears = list(unit.gears)
+        rows += [
+            list(unit.contacts).index(spin.contact),
+            gears.index(spin.disc),
+            gears.index(spin.roller),
+            known[shape],
+        ]
+    data.table(D.TRACTION, rows)
+
+
+def _states(table: Table, data: Constants, unit: GearSystem, slipping: list[str]) -> None:
     names = list(unit.gears) if data[D.FULL] else unit.rigid.independent
     for name in names:
         table.add("state", layout.GEAR_SPEED, None, {"name": name, "about": ""})
     if data[D.FULL]:
-        table.each("state", [layout.CONTACT_FORCE], _contacts(unit))
+        table.each("state", [layout.CONTACT_FORCE], [c for c in _contacts(unit) if c["name"] not in slipping])
     data[D.X_SPRING] = table.size("state")
     for name, port in unit.ports.items():
         if port.coupled:
@@ -258,9 +306,11 @@ def _states(table: Table, data: Constants, unit: GearSystem) -> None:
         data[D.X_THETA] = table.add("state", _theta_row(layout.THETA, variable), None, fields)
     if unit.controller.kers:
         data[D.X_POWER] = table.add("state", layout.POWER)
+    if slipping:
+        data[D.X_LOAD] = table.add("state", layout.END_LOAD)
 
 
-def _parameters(table: Table, data: Constants, unit: GearSystem) -> dict[str, int]:
+def _parameters(table: Table, data: Constants, unit: GearSystem, slipping: list[str]) -> dict[str, int]:
     """Write the parameters; returns their places by name, and those of the start speeds as ``GEAR|start``."""
     gears, contacts = _gears(unit), _contacts(unit)
     for name, parameter in unit.parameters.items():
@@ -274,8 +324,10 @@ def _parameters(table: Table, data: Constants, unit: GearSystem) -> dict[str, in
     data[D.P_J] = table.parameters(layout.GEAR_J, [g.inertia for g in unit.gears.values()], gears)
     data[D.P_B] = table.parameters(layout.GEAR_B, [g.friction for g in unit.gears.values()], gears)
     if data[D.FULL]:
-        data[D.P_K] = table.parameters(layout.CONTACT_K, [c.stiffness for c in unit.contacts.values()], contacts)
-        data[D.P_D] = table.parameters(layout.CONTACT_D, [c.damping for c in unit.contacts.values()], contacts)
+        springs = [c for c in contacts if c["name"] not in slipping]
+        given = [unit.contacts[c["name"]] for c in springs]
+        data[D.P_K] = table.parameters(layout.CONTACT_K, [c.stiffness for c in given], springs)
+        data[D.P_D] = table.parameters(layout.CONTACT_D, [c.damping for c in given], springs)
     for name, friction in unit.frictions.items():
         fields = {"name": name, "i": friction.between[0], "j": friction.between[1]}
         table.add("parameter", layout.FRICTION_B, friction.coefficient, fields)
@@ -393,13 +445,14 @@ def _outputs(table: Table, data: Constants, unit: GearSystem) -> None:
     table.each("output", [layout.CONTACT_FORCE], _contacts(unit))
 
 
-def _write_tape(data: Constants, unit: GearSystem, places: Mapping[str, int]) -> None:
-    """Write R's entries as a tape of instructions.
+def _write_tape(data: Constants, unit: GearSystem, places: Mapping[str, int], spins: list[Spin]) -> None:
+    """Write R's entries, and those of S below, as a tape of instructions.
 
     Instructions that do not depend on the moving variable come first, each common part once.
     """
     moving = unit.moving or ""
     entries = radii_matrix(unit)
+    entries |= {(f"spin {spin.contact}", gear): e for spin in spins for gear, e in spin.S.items()}
     fixed: list[Expression] = []
     varying: list[Expression] = []
     seen: set[Expression] = set()
@@ -430,7 +483,7 @@ def _write_tape(data: Constants, unit: GearSystem, places: Mapping[str, int]) ->
             tape += [_OPERATIONS[e.op], register[e.args[0]], register[e.args[-1]]]
     data.table(D.TAPE, tape)
     data[D.TAPE_FIXED], data[D.TAPE_END] = len(fixed), len(register)
-    rows, columns = list(unit.contacts), list(unit.gears)
+    rows, columns = [*unit.contacts, *(f"spin {spin.contact}" for spin in spins)], list(unit.gears)
     ordered = sorted(entries.items(), key=lambda item: moving in item[1].names)
     data.table(
         D.ENTRY,

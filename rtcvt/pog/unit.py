@@ -20,6 +20,7 @@ from rtcvt.files import expression
 from rtcvt.files.expression import Expression
 from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
+from rtcvt.traction.contact import LAMBDA_DEVIATION, SANTOTRAC_50, Fluid
 from rtcvt.unitfile import Duration, Name, Record, Solver, asked_above, quantity_in
 
 Speed = Annotated[float, quantity_in("rad/s")]
@@ -279,6 +280,47 @@ class Shift(Record):
     efficiency: Annotated[float, Field(ge=0.01, le=1.0)] | None = None  # of contacts that do not say theirs
 
 
+class TractionFluid(Record):
+    """A traction fluid, see `rtcvt.traction.contact`: by default Santotrac 50 at 140 degC, as it was calibrated."""
+
+    limit: Annotated[float, Field(gt=0.0, lt=0.3)] = SANTOTRAC_50.Lambda  # largest shear stress by pressure, cold
+    deviation: Annotated[float, Field(ge=0.0, lt=1.0)] = LAMBDA_DEVIATION  # its relative standard deviation
+    compliance: Annotated[float, quantity_in("m/Pa", above=0.0)] = SANTOTRAC_50.H  # of the film at the reference speed
+    softening: Annotated[float, quantity_in("1/K", at_least=0.0)] = SANTOTRAC_50.beta  # with the film's warming
+    speed: Annotated[float, quantity_in("m/s", above=0.0)] = SANTOTRAC_50.u_0  # reference
+    film: Annotated[float, quantity_in("m", above=0.0)] = SANTOTRAC_50.h  # thickness at the reference speed
+    conductivity: Annotated[float, quantity_in("W/(m.K)", above=0.0)] = SANTOTRAC_50.k_f  # of the film
+
+    @property
+    def fluid(self) -> Fluid:
+        """With the symbols of the law."""
+        return Fluid(self.limit, self.compliance, self.softening, self.speed, self.film, self.conductivity)
+
+
+class Traction(Record):
+    """Discs and rollers that transmit by traction, in the hybrid model."""
+
+    contacts: tuple[str, ...] = Field(min_length=1, max_length=8)  # of a disc (first gear) and a roller (second)
+    crown: Annotated[float, quantity_in("m", above=0.0)]  # radius of the roller's rim across the rolling direction
+    rollers: Annotated[int, Field(ge=1, le=12)]  # in a cavity
+    cavities: Annotated[int, Field(ge=1, le=4)] = 1  # side by side, with the same end load
+    preload: Annotated[float, quantity_in("N", above=0.0)]  # least end load
+    end_load_max: Annotated[float, quantity_in("N", above=0.0)]  # largest end load
+    margin: Annotated[float, Field(ge=0.0, le=10.0)] = 1.5  # end load over that at which all slides; 0: as it goes in
+    time_constant: Duration = 0.02  # of the end load
+    bearing_friction: Mu = 0.0015  # of the roller's bearing, by its load
+    bearing_radius: Annotated[float, quantity_in("m", at_least=0.0)] = 0.0  # at which it acts
+    churning: Annotated[float, quantity_in("N.m.s2/rad2", at_least=0.0)] = 0.0  # drag of a disc in oil by speed squared
+    p_max: Annotated[float, quantity_in("Pa", above=0.0)] = 2.7e9  # allowed pressure
+    fluid: TractionFluid = TractionFluid()
+
+    @model_validator(mode="after")
+    def _loads(self) -> "Traction":
+        if not self.preload < self.end_load_max:
+            raise ValueError("preload < end_load_max")
+        return self
+
+
 class GearSystem(Unit):
     """A gear system with its ports, controller and scenarios."""
 
@@ -293,6 +335,7 @@ class GearSystem(Unit):
     rigid: Rigid  # what the rigid model keeps
     ports: dict[Name, Port] = Field(min_length=1)  # flanges of the unit, by name
     controller: Controller = Controller()  # what moves the variable
+    traction: Traction | None = None  # how contacts transmit in the hybrid model
     shift: Shift | None = None  # table of the box's gears; its efficiency is part of the models
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()

@@ -1,0 +1,118 @@
+"""Operating points of a toroidal variator with the traction of each contact: creep, spin, losses, efficiency.
+
+The input disc turns at omega_i; the roller's speed and the output disc's follow from the balance of torques,
+
+    n (F_k R_kc + M_k S_kc summed over both contacts) + T_B = 0,    n (F_o R_oo + M_o S_oo) + T_churning = T_o,
+
+with R and S of `rtcvt.pog.spin` and n rollers in all. T_B is the drag of the roller's bearings, by the load that they
+carry: the normal forces' part along the roller's axis, and both tractions.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import root
+
+from rtcvt.errors import InputError
+from rtcvt.offline.toroidal.ellipse import traction
+from rtcvt.pog.spin import Spin, traction_contacts
+from rtcvt.pog.unit import GearSystem
+
+Array = NDArray[np.float64]
+Contacts = Callable[[list[Spin], Array, Array, Array, Array, Array], tuple[Array, Array]]
+
+
+@dataclass(frozen=True)
+class Point:
+    """An operating point; arrays are by contact, input first."""
+
+    creep: Array  # over the rolling speed, positive where the disc is faster
+    coefficient: Array  # traction over normal force
+    share: Array  # of what the fluid carries cold
+    pressure: Array  # largest [Pa]
+    creep_loss: float  # [W]
+    spin_loss: float
+    bearing_loss: float
+    churning_loss: float
+    torque_in: float  # [N.m]
+    torque_out: float
+    speed_out: float  # [rad/s]
+    efficiency: float
+
+
+def full_contacts(unit: GearSystem) -> Contacts:
+    """Traction of the contacts by integration over their ellipses."""
+    assert unit.traction is not None
+    fluid = unit.traction.fluid.fluid
+
+    def law(spins: list[Spin], r: Array, N: Array, u: Array, v: Array, sigma: Array) -> tuple[Array, Array]:
+        found = traction(spins[0].drawing, fluid, r, N, np.abs(u), v / np.abs(u), sigma)
+        return found.F, found.M
+
+    return law
+
+
+def operating_point(
+    unit: GearSystem, theta: float, end_load: float, omega_in: float, torque_out: float, law: Contacts | None = None
+) -> Point:
+    """The point at a tilt [rad], an end load [N], the first contact's disc turning at omega_in [rad/s].
+
+    `torque_out` [N.m] is what the second contact's disc gives away; `law` is the full one by default. All cavities are
+    alike.
+
+    Raises
+    ------
+    InputError
+        The traction does not reach.
+    """
+    assert unit.traction is not None
+    t, spins = unit.traction, traction_contacts(unit)[:2]
+    n = t.rollers * t.cavities
+    rows = np.array([s.at(unit, theta) for s in spins])
+    R, R_c, S, S_c = rows.T
+    N = end_load / (t.rollers * np.abs(S))
+    law = law or full_contacts(unit)
+    drag = t.bearing_friction * t.bearing_radius
+
+    def state(x: Array) -> tuple[Array, Array, Array, Array, Array, float, Array, Array, float, Array]:
+        omega_c = -R[0] * omega_in / R_c[0] * (1.0 - x[0])
+        omega_o = -R_c[1] * omega_c / R[1] * (1.0 - x[1])
+        omega = np.array([omega_in, omega_o])
+        v, sigma = R * omega + R_c * omega_c, S * omega + S_c * omega_c
+        u = 0.5 * (R * omega - R_c * omega_c)
+        F, M = law(spins, np.abs(R), N, u, v, sigma)
+        bearing = n * drag * float(np.sum(N * np.abs(S_c) + np.abs(F))) * np.sign(omega_c)
+        return v, sigma, u, F, M, bearing, n * (F * R + M * S), omega, omega_c, t.churning * omega * np.abs(omega)
+
+    def misses(x: Array) -> Array:
+        _, _, _, F, M, bearing, torque, _, _, churning = state(x)
+        roller = n * float(np.sum(F * R_c + M * S_c)) + bearing
+        out = torque[1] + churning[1] + torque_out
+        return np.array([roller / abs(R_c[0]), out / abs(R[1])]) / (n * N[0])
+
+    sign = float(np.sign(torque_out * R[1] * R[0] * omega_in)) or 1.0
+    solved = root(lambda x: misses(1e-2 * x), -0.5 * sign * np.ones(2), tol=1e-12)
+    if not np.all(np.abs(misses(1e-2 * solved.x)) < 1e-7):
+        allowed = f"less than traction carries at {theta:g} rad with an end load of {end_load:g} N"
+        raise InputError(unit.source, "torque out", torque_out, allowed)
+    v, sigma, u, F, M, bearing, torque, omega, omega_c, churning = state(1e-2 * solved.x)
+    into = float(torque[0] + churning[0])
+    out = -float(torque[1] + churning[1])
+    through = into * omega_in
+    pressure = np.array([s.drawing.ellipse(abs(r), f).p_0 for s, r, f in zip(spins, R, N, strict=True)])
+    return Point(
+        creep=v / np.abs(u),
+        coefficient=F / N,
+        share=F / N / t.fluid.limit,
+        pressure=pressure,
+        creep_loss=float(n * np.sum(F * v)),
+        spin_loss=float(n * np.sum(M * sigma)),
+        bearing_loss=float(bearing * omega_c),
+        churning_loss=float(np.sum(churning * omega)),
+        torque_in=into,
+        torque_out=out,
+        speed_out=float(omega[1]),
+        efficiency=out * float(omega[1]) / through if through else 0.0,
+    )

@@ -1,0 +1,136 @@
+"""Hybrid model of gear systems: contacts that transmit by traction, their Jacobian, power, limits and end load."""
+
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
+from rtcvt.pog.reading import read_gear_system
+from rtcvt.unitfile import parse_unit_file
+
+pytestmark = pytest.mark.interpreted
+
+
+def kers(**changes):
+    unit = load_unit("toroidal_kers")
+    instance = unit.build("hybrid").instantiate()
+    for name, value in changes.items():
+        instance.set(name, value)
+    instance.initialise()
+    return unit, instance
+
+
+def outputs(instance):
+    return {v.name: instance.get(v.name) for v in instance.model.select("output")}
+
+
+@pytest.mark.parametrize(("direction", "asked"), [(1.0, 0.0), (-1.0, 0.0), (1.0, 2e4)])
+def test_jacobian_is_that_of_the_rates(direction, asked):
+    _, instance = kers()
+    x = instance.x.copy()
+    x[:4] *= direction * np.array([1.01, 0.99, 1.004, 1.0])
+    x[4:9] = 500.0, 10.0, 0.4, 100.0, 9000.0
+    instance.u[:] = direction * 105.0, 5.0, asked
+    instance.x[:] = x
+    exact = instance.jacobian().copy()
+
+    def rates(at):
+        instance.x[:] = at
+        return np.array(instance.derivative())
+
+    h = 1e-6 * np.maximum(1.0, np.abs(x))
+    found = np.stack([(rates(x + d) - rates(x - d)) / (2.0 * d.max()) for d in np.diag(h)], axis=1)
+    misses = np.abs(exact - found).max(axis=1) / np.maximum(1e-9, np.abs(found).max(axis=1))
+    assert misses.max() < 1e-5, misses
+
+
+def run(instance, h, duration, demand):
+    rows = []
+    for k in range(round(duration / h)):
+        instance.set("control.tau_des", demand(k * h))
+        assert instance.step(h) != FAILED
+        y = outputs(instance)
+        rows.append((y["shaft.tau"] * y["gear.d.w"], y["loss.friction"], y["storage.E"], y["gear.a.w"]))
+    return np.array(rows), y
+
+
+def test_power_creep_and_the_margin_of_the_end_load():
+    """20 N.m into the store: what goes in is stored or lost, and the loads follow what is transmitted."""
+    _, instance = kers()
+    rows, y = run(instance, 1e-3, 0.4, lambda t: 0.45 + 19.55 * min(1.0, max(0.0, t - 0.02) / 0.2))
+    power, lost, stored, _ = rows.T
+    through = 1e-3 * np.sum(np.abs(power))
+    balance = stored[-1] - stored[0] - 1e-3 * np.sum(0.5 * ((power - lost)[1:] + (power - lost)[:-1]))
+    assert abs(balance) < 1e-4 * through
+    losses = y["loss.creep"] + y["loss.spin"] + y["loss.roller_bearings"] + y["loss.churning"]
+    assert 0.0 < losses < y["loss.friction"]
+    assert 0.90 < y["traction.efficiency"] < 0.95
+    assert 0.005 < y["contact.bc.creep"] < 0.04
+    asked = 1.5 * 3 * np.cos(y["control.theta"]) * abs(y["contact.bc.F"]) / 6 / 0.078  # of a fluid as cold as it can be
+    assert 0.9 * asked < y["traction.end_load"] < 1.5 * asked
+    assert 0.2 < min(y["contact.bc.margin"], y["contact.ac.margin"]) < 0.5
+    assert y["control.tau_est"] == pytest.approx(y["shaft.tau"], abs=0.5)
+    assert not y["status.macro_slip"]
+
+
+def test_order():
+    """The error falls with at least the square of the step, while an actuator tilts the rollers under a held load."""
+    ends = []
+    for h in (4e-3, 2e-3, 1e-3):
+        unit = load_unit("toroidal_variator")
+        solver = unit.solver.model_copy(update={"step": h})
+        instance = unit.model_copy(update={"solver": solver}).build("hybrid").instantiate()
+        for name, value in (("traction.preload", 2e4), ("traction.margin", 0.0), ("control.theta_des", 0.2)):
+            instance.set(name, value)
+        instance.initialise()
+        for _ in range(round(0.12 / h)):
+            instance.step(h)
+        ends.append(instance.get("gear.a.w"))
+    one, two = np.abs(np.diff(ends))
+    assert two < one / 3.5
+
+
+def test_too_small_a_load_slips_and_recovers():
+    _, instance = kers()
+    instance.tune("traction.margin", 0.0)
+    _, y = run(instance, 1e-3, 0.05, lambda t: 20.0)
+    assert y["status.macro_slip"]
+    assert y["shaft.tau"] < 10.0
+    instance.set("traction.end_load_min", 1.8e4)
+    _, y = run(instance, 1e-3, 0.1, lambda t: 5.0)
+    assert not y["status.macro_slip"]
+    assert y["traction.end_load"] == pytest.approx(1.8e4, rel=0.02)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e11, -1e11])
+def test_any_load_is_refused_or_bounded(value):
+    _, instance = kers()
+    instance.set("traction.end_load_min", 1e4)
+    instance.step(1e-3)
+    instance.u[2] = value
+    instance.step(1e-3)
+    assert np.all(np.isfinite(instance.x))
+
+
+TEXT = load_unit("toroidal_kers").text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('crown = "14 mm"', 'crown = "27.4 mm"', "crown"),
+        ('contacts = ["bc", "ac"]', 'contacts = ["bc", "bc"]', "each once"),
+        ('preload = "2 kN"', 'preload = "50 kN"', "preload < end_load_max"),
+    ],
+)
+def test_what_is_no_toroid_is_refused(old, new, told):
+    with pytest.raises(InputError, match=told):
+        read_gear_system(parse_unit_file(TEXT.replace(old, new), "toroid.toml"))
+
+
+def test_a_unit_without_traction_has_no_hybrid_model():
+    unit = load_unit("differential")
+    assert "hybrid" not in unit.models
+    with pytest.raises(InputError, match="no 'traction'"):
+        unit.build("hybrid")

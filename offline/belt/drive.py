@@ -292,9 +292,10 @@ def simulate(
     except KeyboardInterrupt:
         caught()
         complete = False
-    kept: list[Any] = [part[: done + 1] for part in (q, v, turning, carried, stress, energy)]
+    k = slice(0, done + 1)
     counts = dict(zip(COUNTS, count.tolist(), strict=True))
-    return Run(drive, sample * np.arange(done + 1, dtype=np.float64), *kept, counts, complete, last)
+    time: Array = sample * np.arange(done + 1, dtype=np.float64)
+    return Run(drive, time, q[k], v[k], turning[k], carried[k], stress[k], energy[k], counts, complete, last)
 
 
 def spans(run: Run) -> SpanValues:

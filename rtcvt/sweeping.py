@@ -15,8 +15,10 @@ import os
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -388,7 +390,8 @@ class Sweep:
         """
         found = self.dataset()
         packed = {name: {"fletcher32": True} for name in found.data_vars}  # damage is found
-        image = found.to_netcdf(engine="h5netcdf", encoding=packed)  # in memory: HDF5 does not survive a full disk
+        with _without_dask():
+            image = found.to_netcdf(engine="h5netcdf", encoding=packed)  # in memory: HDF5 does not survive a full disk
         with replaced_on_success(path) as temporary:
             temporary.write_bytes(image)
 
@@ -417,6 +420,14 @@ class Sweep:
         return optional("xarray").Dataset(found, coordinates, about | {"about": json.dumps(self._about())})
 
 
+def _without_dask() -> Any:
+    """xarray asks dask for a scheduler, which may be a cluster that has ended."""
+    try:
+        return import_module("dask").config.set(scheduler="synchronous")
+    except ModuleNotFoundError:
+        return nullcontext()
+
+
 def _about(v: Variable) -> dict[str, str]:
     return {"units": v.unit, "long_name": v.description}
 
@@ -433,7 +444,7 @@ def read_dataset(path: Path) -> Any:
     with refused(path, "a file of a sweep"):
         with opened(path, None) as raw, h5py.File(raw) as file:
             require_bounded(file, path)
-        with xarray.open_dataset(path, engine="h5netcdf") as found:
+        with _without_dask(), xarray.open_dataset(path, engine="h5netcdf") as found:
             if "about" not in found.attrs or "status" not in found:
                 raise InputError(path, "", None, "a file of a sweep")
             return found.load()

@@ -28,7 +28,7 @@ SEAL = b"rtcvt traction 1"
 SHAPE = (7, 20, 20)  # splines along ln k, d and q
 RATIOS = (0.08, 2.5)  # least and largest k; beyond as there
 HALF = 3.0  # c
-SHIPPED = Path(__file__).parents[1] / "reduced" / "traction_ellipse.h5"
+SHIPPED = Path(__file__).with_name("ellipse.h5")
 
 
 def write_table(coefficients: Array, path: Path) -> None:

@@ -63,7 +63,8 @@ def running(kers, tmp_path):
 
     thread = threading.Thread(target=run)
     yield port, tmp_path, thread.start, lambda: (thread.join(), done["report"])[1]
-    thread.join()
+    if thread.ident is not None:  # begun
+        thread.join()
 
 
 def addresses(text):

@@ -148,6 +148,7 @@ GIVEN = {  # columns of numbers that are no results
     "| part | model | source |": "numbers of equations",
     "| importer | version | system | model |": "make test-interop",
     "| checker | units | result |": "make test-interop",
+    "| in the FMU | content |": "versions of standards",
     "| `--scheme` | what it does | for |": "steps of schemes",
 }
 

@@ -312,7 +312,7 @@ class Traction(Record):
     bearing_radius: Annotated[float, quantity_in("m", at_least=0.0)] = 0.0  # at which it acts
     churning: Annotated[float, quantity_in("N.m.s2/rad2", at_least=0.0)] = 0.0  # drag of a disc in oil by speed squared
     p_max: Annotated[float, quantity_in("Pa", above=0.0)] = 2.7e9  # allowed pressure
-    fluid: TractionFluid = TractionFluid()  # traction fluid, Santotrac 50 by default
+    fluid: TractionFluid = TractionFluid()  # of the contacts; by default Santotrac 50 at 140 degC
 
     @model_validator(mode="after")
     def _loads(self) -> "Traction":

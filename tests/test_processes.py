@@ -43,12 +43,11 @@ if __name__ == "__main__":
 """
 STOPPED = """
 import os, signal, threading, time
-from pathlib import Path
 import rtcvt.__main__, rtcvt.cli
 
 def stop():
-    while not any(Path(os.environ["TMPDIR"]).rglob("worker-*")):
-        time.sleep(0.005)
+    while not any("worker-" in name for _, *names in os.walk(os.environ["TMPDIR"]) for name in sum(names, [])):
+        time.sleep(0.005)  # folders come and go while it looks, which rglob does not bear
     os.kill(os.getpid(), signal.SIGTERM)
 
 def command():

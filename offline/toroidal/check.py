@@ -32,7 +32,7 @@ def table_contacts(unit: GearSystem) -> Contacts:
     def law(spins: list[Spin], r: Array, N: Array, u: Array, v: Array, sigma: Array) -> tuple[Array, Array]:
         found = np.empty((2, len(r)))
         for k in range(len(r)):
-            contact_law(v[k], sigma[k], u[k], r[k], N[k], fluid.Lambda, 0, data, out)
+            contact_law(0, v[k], sigma[k], u[k], r[k], N[k], fluid.Lambda, 0, data, out)
             found[:, k] = out[0], out[M]
         return found[0], found[1]
 

@@ -63,6 +63,7 @@ def traction_torques(x, p, data, work):
     """Add the torques of all contacts with traction to those on the gears. Call `kinematics` first."""
     tau = places.gear_vector(GearVector.TAU, data)
     n = data[D.ALL_ROLLERS]
+    derivatives = 1 if work[int(data[D.W_THETA]) + 1] == 2.0 else 0  # those of the radii are there for a Jacobian
     for t in range(places.tractions(data)):
         k = places.traction_contact(t, data)
         at = places.traction_work(t, data)
@@ -79,6 +80,7 @@ def traction_torques(x, p, data, work):
         work[at + TractionW.U] = rolling_speed(0, t, x, data, work)
         work[at + TractionW.N] = N
         contact_law(
+            derivatives,
             work[at + TractionW.V],
             work[at + TractionW.SIGMA],
             work[at + TractionW.U],

@@ -100,8 +100,8 @@ def fields_at(r, at, data, out):
 
 
 @kernel
-def contact_law(v, sigma, u, r, N, Lambda_0, at, data, out):
-    """Force and moment of a contact with their derivatives, and what else is told, into `out` (`LAW_SIZE` numbers).
+def contact_law(derivatives, v, sigma, u, r, N, Lambda_0, at, data, out):
+    """Force and moment of a contact, and what else is told, into `out` (`LAW_SIZE` numbers); with `derivatives` or 0.
 
     `at` is the place of `law_numbers` in `data`.
     """
@@ -134,6 +134,8 @@ def contact_law(v, sigma, u, r, N, Lambda_0, at, data, out):
     out[M] = Lambda * N * m * H
     out[LAMBDA] = Lambda
     out[P_0] = p_0
+    if derivatives == 0:
+        return
     per_square = 1.0 / (w_s * w_s)
     per_u = u / square
     per_r = 0.5 * surfaces / Theta  # of half of the logarithm of the surfaces' share

@@ -121,7 +121,7 @@ def test_law_has_its_derivatives_and_the_full_models_forces(point):
     data, out = np.array(law_numbers(DRAWING, SANTOTRAC_50, 0.0128, 0.0558)), np.zeros(LAW_SIZE)
 
     def law(q):
-        contact_law(*q, SANTOTRAC_50.Lambda, 0, data, out)
+        contact_law(1, *q, SANTOTRAC_50.Lambda, 0, data, out)
         return out[:P_0].copy()
 
     q, exact = np.array(point), law(point)

@@ -93,7 +93,7 @@ def instruction(k, part, data):
 @kernel
 def register(table, i, data):
     """Register that stands at place `i` of a table."""
-    return int(data[entry(table, data) + i])
+    return entry(entry(table, data) + i, data)
 
 
 @kernel
@@ -101,10 +101,10 @@ def execute(first, last, data, r):
     """Operations from `first` up to, not including, `last`."""
     result = entry(D.RESULTS, data)
     for k in range(first, last):
-        op = int(data[instruction(k, Instruction.OP, data)])
-        a = r[int(data[instruction(k, Instruction.A, data)])]
-        b = r[int(data[instruction(k, Instruction.B, data)])]
-        c = int(data[instruction(k, Instruction.C, data)])
+        op = entry(instruction(k, Instruction.OP, data), data)
+        a = r[entry(instruction(k, Instruction.A, data), data)]
+        b = r[entry(instruction(k, Instruction.B, data), data)]
+        c = entry(instruction(k, Instruction.C, data), data)
         value = 0.0
         if op == Op.ADD:
             value = a + b

@@ -86,7 +86,7 @@ def report_page(check: Check) -> str:
         schematic(unit, values),
         _glance(check),
         "</div>\n",
-        under("errors", "Errors", _errors(check)),
+        under("errors", "Errors", _errors(check), _traction(check)),
         *(_scenario(s, unit, k) for k, s in enumerate(check.scenarios, 1)),
         under("machine", "Machine", machine(unit, values)),
         under("equations", "Equations and matrices", equations(unit), system_matrices(unit, rigid.model, values)),
@@ -96,11 +96,21 @@ def report_page(check: Check) -> str:
     return report(f"{unit.name}: rigid against full model", unit.description, parts)
 
 
+def _traction(check: Check) -> str:
+    """Errors of the hybrid model's table, if the unit transmits by traction."""
+    if not check.traction:
+        return ""
+    return (
+        "<p>Traction of the hybrid model, by its table, against traction that is integrated over the ellipse, at "
+        "loads, creep and spin that the table was not made from:</p>\n" + error_table(check.traction)
+    )
+
+
 # --- summary
 
 
 def _verdict(check: Check) -> str:
-    count = sum(len(s.errors) for s in check.scenarios)
+    count = sum(len(s.errors) for s in check.scenarios) + len(check.traction)
     scenarios = f"{len(check.scenarios)} scenario{'s' if len(check.scenarios) != 1 else ''}"
     return verdict(
         [text(f) for f in check.failures],

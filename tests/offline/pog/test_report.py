@@ -174,3 +174,13 @@ def test_docstrings_become_prose():
         "<p>With <b>bold</b> &amp; <code>a &lt; b</code>.</p>\n"
         "<p>Its law, see <code>module</code>:</p>\n<pre>x = y\n  + z</pre>\n"
     )
+
+
+def test_traction_has_a_table_and_counts_in_the_verdict(check, page):
+    assert "integrated over the ellipse" not in read(page)
+    bad = ErrorRow("", "creep at a torque", "1", 0.06, 0.05, 0.1)
+    with_traction = replace(check, traction=(bad,))
+    text = read(report_page(with_traction))
+    assert "integrated over the ellipse" in text
+    assert f"1 of {sum(len(s.errors) for s in check.scenarios) + 1} errors" in text
+    assert with_traction.failures[0] in text

@@ -1,4 +1,4 @@
-"""Machine code on disk: whatever happened to it, a kernel is right; it is compiled anew, and that is told once."""
+"""Machine code on disk: whatever happened to the file, a kernel is right; it is compiled again, with one message."""
 
 import importlib
 import os
@@ -46,6 +46,13 @@ def test_another_way_to_compile_makes_other_machine_code(twice, monkeypatch):
     assert twice()
 
 
+def test_a_docstring_compiles_nothing(twice, tmp_path):
+    (tmp_path / "kernels.py").write_text(KERNELS.replace("(a):\n", '(a):\n    """Twice a number."""\n'))
+    assert twice()
+    (tmp_path / "kernels.py").write_text(KERNELS.replace("2.0 * a", "a + a"))
+    assert not twice()
+
+
 def _bit(data):
     return data[:-40] + bytes([data[-40] ^ 4]) + data[-39:]
 
@@ -61,7 +68,7 @@ def test_damaged_machine_code_is_made_anew_and_told_once(twice, tmp_path, caplog
         file.write_bytes(damage(whole))
         assert not twice()
         assert twice()
-    assert caplog.text.count("is damaged and is compiled anew") == 1
+    assert caplog.text.count("is damaged and is compiled again") == 1
 
 
 def test_machine_code_of_another_kernel_is_not_run(twice, tmp_path):

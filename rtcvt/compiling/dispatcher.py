@@ -1,13 +1,14 @@
 """How kernels are compiled: numba's dispatcher, with three differences.
 
-- Machine code is made for a function that Python calls, not for those that only other kernels call. Numba makes it for
-  each, with that of all that it calls in turn; what is inlined in the end is made again on every floor, and each gets a
-  wrapper that takes Python's objects. Of these intermediate code alone is kept, in memory and on disk. A function that
-  both call is compiled for each. Bits are the same: what callers inline is the same.
+- Machine code is made for functions that Python calls, not for kernels that only other kernels call. Numba makes it for
+each kernel, including the code of all kernels that it calls; inlined code is compiled again on every level, and each
+kernel gets a wrapper for Python's objects. For kernels that only kernels call, the intermediate code alone is kept, in
+memory and on disk. A function that is called by Python and by kernels is compiled for each. Bits are the same, since
+callers inline the same code.
 - A literal, or a member of a table (`rtcvt.table`), is an int64 or bool like any other: left alone, numba
   compiles a kernel once more for each literal that another one passes to it.
-- What numba has found out about its own functions is remembered, its messages about what it tries in vain have no
-  colours, and no garbage is collected while it compiles.
+- Results of numba's type inference about its own functions are cached, its messages about failed attempts have no
+colours, and garbage collection is off during compilation.
 """
 
 import gc
@@ -61,7 +62,7 @@ class _Inner(JITCodeLibrary):
 
 
 class _Simplified(_Inner):
-    """The same of a kernel that inlines nothing: what it calls is inlined where machine code is made of the whole.
+    """Intermediate code of a kernel without inlining: calls are inlined when machine code of the whole is made.
 
     Units compile in two thirds of the time, to the same bits and at the same speed. Full models do not: a step of the
     planar pushbelt would take a sixth longer.
@@ -81,9 +82,9 @@ class _Whole(JITCodeLibrary):
     """The code of a kernel that Python calls, with that of all others in it."""
 
     def _optimize_final_module(self) -> None:
-        """Nobody else calls these, so that what they do not use of an array is not passed on to them.
+        """Make functions internal to the module, so that LLVM drops the unused fields of array arguments.
 
-        They have names of their own: LLVM's loader knows all functions of a process by their names alone.
+        They get unique names: LLVM's loader finds all functions of a process by name.
         """
         functions = [f for f in self._final_module.functions if not f.is_declaration]
         own = next(f.name for f in functions if f.linkage == Linkage.external)
@@ -95,7 +96,7 @@ class _Whole(JITCodeLibrary):
 
 
 class _NoEnvironment:
-    """Stands for numba's code generator where there is no machine code that could have an environment."""
+    """Replaces numba's code generator where no machine code is made, so that there is no environment."""
 
     @staticmethod
     def set_env(name: str, environment: Any) -> None:
@@ -103,8 +104,8 @@ class _NoEnvironment:
 
 
 class _Typing(Context):
-    """Numba's typing, with what is known of its functions: what they make of which arguments. Numba would try dozens of
-    signatures of an operator at each of thousands of places."""
+    """Numba's typing with a cache of the signatures of its functions. Numba would try dozens of signatures of an
+    operator at each of thousands of places."""
 
     __slots__ = ("constants", "known")
 
@@ -129,7 +130,7 @@ class _Target(CPUContext):
         self.__dict__ = numbas.__dict__
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
-        """What makes the code of a call; `NotImplementedError` is how numba's own says that there is none."""
+        """The generator of a call's code; as in numba, `NotImplementedError` means that there is none."""
         if fn == "__array__" and type(sig.args[0]) is numba.types.Array:
             raise NotImplementedError("an array is converted by nothing")
         return super().get_function(fn, sig, _firstcall)
@@ -245,12 +246,12 @@ class InnerCompiler(KernelCompiler):
 
 @cache
 def _policy() -> str:
-    """Digest of what is said here: another way to compile makes other machine code."""
+    """Digest of this module: a change of the way to compile changes the machine code."""
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 class _Kept(CompileResultCacheImpl):
-    """What is on disk becomes a library of the same kind again."""
+    """Rebuild a library of the same kind from its form on disk."""
 
     @property
     def variant(self) -> str:
@@ -287,14 +288,15 @@ class Dispatcher(CPUDispatcher):
             _floors -= 1
 
     def add_overload(self, cres: Any) -> None:
-        """Know what was compiled; what Python can call, numba's fast way from Python finds."""
+        """Register a compiled signature; those that Python can call are registered for numba's fast dispatch, too."""
         if isinstance(cres.library, _Inner):
             self.overloads[tuple(cres.signature.args)] = cres  # Python's first call comes to `compile`
         else:
             super().add_overload(cres)
 
     def compile(self, sig: Any) -> Any:
-        """Compile for a signature; what Python can call, unless another kernel asks."""
+        """Compile for a signature: machine code that Python can call, or intermediate code if another kernel asks for
+        it."""
         with global_compiler_lock:
             if _floors:
                 return super().compile(sig)

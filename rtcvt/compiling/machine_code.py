@@ -1,9 +1,9 @@
-"""Machine code on disk: a file for each kernel and types of its arguments, read only if it is whole and ours.
+"""Machine code on disk: a file for each kernel and argument types, read only if undamaged and owned by this user.
 
-The name of a file holds its key, which says all that the machine code was made from. The file begins with a digest of
-the rest and of the key, so that one that was cut, changed or exchanged is as good as none: the kernel is compiled anew.
-So it is where nothing can be read or written. Files are written beside their place and renamed, and none refers to
-another: processes do not disturb each other.
+The name of a file contains its key, a digest of everything that the machine code depends on. The file begins with a
+digest of its contents and the key. If the file was cut, changed or exchanged, or cannot be read, the kernel is compiled
+again. Files are written under a temporary name and renamed, and none refers to another: processes do not disturb each
+other.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class Files:
         self.folder, self.base = folder, base
 
     def load(self, key: str) -> bytes | None:
-        """What was saved with this key (hexadecimal); None if it is not there, damaged, or of another user."""
+        """Data saved with this key (hexadecimal); None if missing, damaged, or owned by another user."""
         path = self._path(key)
         try:
             with path.open("rb") as file:
@@ -48,7 +48,7 @@ class Files:
                 data = file.read()
         except OSError as error:
             if not isinstance(error, FileNotFoundError):
-                tell("machine code cannot be read and is compiled anew: %s", error)
+                tell("machine code cannot be read and is compiled again: %s", error)
             return None
         if hasattr(os, "geteuid") and (found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o002):
             tell("machine code that others can write is not used: %s", path)
@@ -59,11 +59,11 @@ class Files:
         return data[_DIGEST + _STAMP :]
 
     def refuse(self, key: str) -> None:
-        """Say that what was saved is no machine code."""
-        tell("machine code on disk is damaged and is compiled anew: %s", self._path(key))
+        """Report that the saved data is no machine code."""
+        tell("machine code on disk is damaged and is compiled again: %s", self._path(key))
 
     def save(self, key: str, stamp: str, data: bytes) -> None:
-        """Keep `data`, and drop what has another `stamp` (hexadecimal, 64 digits)."""
+        """Save `data`, and remove files with another `stamp` (hexadecimal, 64 digits)."""
         data = stamp.encode() + data
         try:
             handle, half = new_beside(self._path(key))

@@ -40,13 +40,13 @@ def stamped(compiled: Any, implementation: type[CompileResultCacheImpl] = Compil
 
 
 class _Cache(NullCache):
-    """What numba asks for machine code, of one kernel."""
+    """The cache of one kernel, from which numba requests machine code."""
 
     def __init__(self, compiled: Any, implementation: CompileResultCacheImpl) -> None:
         self._compiled = compiled
         self._impl = implementation
         base = self._impl.filename_base
-        if "<locals>" not in compiled.py_func.__qualname__:  # wherever in its module it stands
+        if "<locals>" not in compiled.py_func.__qualname__:  # independent of its place in the module
             base = base.replace(f"-{compiled.py_func.__code__.co_firstlineno}.py", ".py")
         module = compiled.py_func.__module__
         if Path(compiled.py_func.__code__.co_filename).stem != module.rpartition(".")[2]:  # see `rtcvt.model.frame`
@@ -80,7 +80,7 @@ class _Cache(NullCache):
 
 
 class _Graph:
-    """The kernels that one reaches when it is called with arguments of some types, and what is frozen in them."""
+    """Kernels that a kernel calls with given argument types, and the constants frozen in them."""
 
     def __init__(self, compiled: Any, kinds: Any) -> None:
         self.frozen: list[str] = []
@@ -95,7 +95,7 @@ class _Graph:
         return hashlib.sha256("\n".join([*more, *self.frozen]).encode()).hexdigest()
 
     def _add(self, value: Any) -> None:
-        """Take in a value that stands in a kernel, and all that it leads to, in the order in which it is reached."""
+        """Add a value that a kernel uses, and all values that it refers to, in the order of traversal."""
         waiting = [value]
         while waiting:
             value = waiting.pop()
@@ -110,7 +110,7 @@ class _Graph:
                 waiting += self._object(value)
 
     def _object(self, value: Any) -> Iterator[Any]:
-        """Freeze an object that has a name; what it leads to."""
+        """Freeze a named object; yields the values that it refers to."""
         kernel = getattr(value, "py_func", None)
         if kernel is not None:
             options = {**value.targetoptions, "pipeline": value._compiler.pipeline_class}
@@ -133,7 +133,7 @@ class _Graph:
 
 
 def _values(function: Any, names: tuple[str, ...]) -> Iterator[Any]:
-    """What the names in a kernel stand for: its globals, cells, and attributes of modules and classes among them."""
+    """Values of the names in a kernel: globals, cells, and attributes of modules and classes."""
     scope = function.__globals__
     cells = {n: c.cell_contents for n, c in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)}
     owners = []
@@ -155,13 +155,16 @@ def _values(function: Any, names: tuple[str, ...]) -> Iterator[Any]:
 
 @cache
 def _frozen_code(code: CodeType) -> tuple[str, tuple[str, ...]]:
-    """The digest of a function's bytecode and constants, and the names in it, those of functions within included."""
+    """Digest of the bytecode and constants, docstring left out, and the names in a function and its inner functions."""
     inner = [_frozen_code(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    named = not code.co_name.startswith("<") and code.co_flags & getattr(inspect, "CO_HAS_DOCSTRING", code.co_flags)
     plain = [
         sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
         for constant in code.co_consts
         if not isinstance(constant, CodeType)
     ]
+    if named and plain and isinstance(plain[0], str):  # the docstring
+        plain[0] = None
     parts = [code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, plain, inner]
     names = dict.fromkeys([*code.co_names, *code.co_freevars, *(name for each in inner for name in each[1])])
     return hashlib.sha256(repr(parts).encode()).hexdigest(), tuple(names)

@@ -1,8 +1,9 @@
-"""Files that others wrote: regular ones only, up to a largest size; and folders that are not left behind.
+"""Reading of files that others wrote: regular files only, up to a largest size. Folders that are removed after a
+failure.
 
-Whatever is read goes through `opened`, or `require_regular` where a library opens it by its name. What was read is on a
-list, and is not written over by this process: outputs are compared with it by device and inode, so that links count.
-Files that this process wrote or goes on with, as a campaign with its own, are not on it.
+Every file is read by `opened`, or checked by `require_regular` before a library opens it by its name. A list holds all
+files that were read; this process does not overwrite them. Outputs are compared with the list by device and inode, so
+links are found. Files that this process wrote or extends, such as those of its own campaign, are not on the list.
 """
 
 import csv
@@ -31,9 +32,9 @@ MEMBERS = 10_000  # files of an archive
 
 Place = tuple[int, int]  # device and inode
 
-_read: dict[Place, tuple[Path, str]] = {}  # and what named it
-_outputs: dict[Place, tuple[Path, str]] = {}  # of the command that runs, and the option that names it
-_own: set[Path] = set()  # what this process wrote, or goes on with
+_read: dict[Place, tuple[Path, str]] = {}  # path, and the key or option that named the file
+_outputs: dict[Place, tuple[Path, str]] = {}  # outputs of the running command, and the options that name them
+_own: set[Path] = set()  # files that this process wrote or extends
 
 
 @contextmanager
@@ -60,12 +61,12 @@ def command_files(inputs: Iterable[tuple[str, str]], outputs: Iterable[tuple[str
 
 
 def reads(path: Path, by: str = "") -> Path:
-    """Put a file that is about to be read on the list, if there is one; `by` is what names it. Returns the path.
+    """Put an existing file that is about to be read on the list; `by` names the key or option. Returns the path.
 
     Raises
     ------
     InputError
-        It is an output of the command.
+        The file is an output of the command.
     """
     place = _place(path)
     if place is not None and path.absolute() not in _own:
@@ -86,12 +87,12 @@ def goes_on_with(path: Path) -> Path:
 
 
 def require_unread(path: Path, output: str = "output") -> None:
-    """Refuse an output that is on the list of what was read.
+    """Refuse an output file that is on the list of files that were read.
 
     Raises
     ------
     InputError
-        It is.
+        The output was read.
     """
     place = _place(path)
     if place is not None and (found := _at(_read, place)) is not None:
@@ -109,7 +110,7 @@ def _place(path: Path) -> Place | None:
 
 
 def _at(kept: dict[Place, tuple[Path, str]], place: Place) -> tuple[Path, str] | None:
-    """What is kept of a place, unless its file is gone: another one may have its inode."""
+    """The entry of a place, unless its file was removed: a new file may have the same inode."""
     found = kept.get(place)
     return found if found is not None and _place(found[0]) == place else None
 
@@ -143,7 +144,7 @@ def opened(path: Path, largest: int | None = LARGEST) -> BinaryIO:
 
 
 def require_regular(path: Path, largest: int | None = LARGEST) -> None:
-    """Refuse what `opened` does, of a file that a library opens by its name."""
+    """Refuse every file that `opened` refuses, for a library that opens the file by its name."""
     opened(path, largest).close()
 
 
@@ -228,12 +229,12 @@ def number(cell: str) -> float:
 
 
 def read_json(path: Path, what: str) -> Any:
-    """What a text in JSON holds; `what` says which file is allowed.
+    """Contents of a JSON file; `what` names the allowed file in messages.
 
     Raises
     ------
     InputError
-        See `read_text`; or not JSON.
+        As `read_text`, or the text is not JSON.
     """
     try:
         return json.loads(read_text(path))

@@ -1,6 +1,6 @@
 """Driving cycles: tables of speed over time in CSV files.
 
-Lines that begin with ``#`` say where the numbers are from. Then follow a header with units, ``t [s],v [km/h]``, and one
+Lines that begin with ``#`` name the source of the numbers. Then follow a header with units, ``t [s],v [km/h]``, and one
 line per point. Times begin at zero and rise.
 """
 
@@ -68,7 +68,7 @@ def load_cycle(name: str | Path) -> DrivingCycle:
 
 
 def _header(source: str, line: int, row: list[str]) -> tuple[float, float]:
-    """Factors from the units of both columns to SI."""
+    """Conversion factors of the time and the speed column to SI."""
     try:
         (first, of_time), (second, of_speed) = (cell.strip().rstrip("]").split(" [") for cell in row)
         if (first, second) != ("t", "v"):

@@ -198,25 +198,25 @@ def dimension(e: Expression, of: Mapping[str, float]) -> float:
 
 
 def parse(text: str, names: Collection[str]) -> Expression:
-    """Read `text`, in which only `names` may occur.
+    """Parse the expression `text`, which may contain the variables `names` only.
 
     Raises
     ------
     ValueError
-        With what is allowed.
+        Not an expression; the message names what is allowed.
     """
     return _parse(text, frozenset(names), {}, _ALLOWED)
 
 
 def parse_signal(text: str, unit: str = "") -> Expression:
-    """Read an expression of the time ``t`` [s], which may have ``min``, ``max`` and ``clip(x, low, high)``.
+    """Parse an expression of the time ``t`` [s], which may contain ``min``, ``max`` and ``clip(x, low, high)``.
 
-    With the `unit` rad/s it may have ``engine_order(speed, order, share)``.
+    With the `unit` rad/s it may also contain ``engine_order(speed, order, share)``.
 
     Raises
     ------
     ValueError
-        With what is allowed.
+        Not an expression; the message names what is allowed.
     """
     functions = {**_BOUNDS, "engine_order": 3} if unit == "rad/s" else _BOUNDS
     allowed = f"{_ALLOWED}, min, max, clip, and for speeds engine_order(speed, order, share)"
@@ -224,12 +224,12 @@ def parse_signal(text: str, unit: str = "") -> Expression:
 
 
 def parse_law(text: str, names: Collection[str], tables: Mapping[str, int]) -> Expression:
-    """Read an equation of a law, in which `names` and `tables`, which have one or two axes, may occur.
+    """Parse an equation of a law, which may contain the variables `names` and the `tables` with their number of axes.
 
     Raises
     ------
     ValueError
-        With what is allowed.
+        Not an expression; the message names what is allowed.
     """
     allowed = f"{_ALLOWED}, min, max, clip, abs, exp, log, a if b < c else d, and, or, not, lookup(table, x)"
     return _parse(text, frozenset(names), {**_BOUNDS, "abs": 1, "exp": 1, "log": 1}, allowed, tables)
@@ -270,7 +270,8 @@ def _parse(
 
 @dataclass(frozen=True)
 class _Reader:
-    """What an expression may have: names, functions of signals with how many arguments, and the words that say so."""
+    """Parser of an expression: allowed names, functions of signals with their numbers of arguments, and texts of
+    messages."""
 
     names: frozenset[str]
     functions: Mapping[str, int]
@@ -341,13 +342,13 @@ class _Reader:
 
 
 def _product(a: Expression, b: Expression) -> Expression:
-    """The product as written: 0 times what may be no number is not 0."""
+    """The product as written: 0 times a value that may be NaN is not simplified to 0."""
     partial = any(e.has(op) for e in (a, b) for op in ("/", "sqrt"))
     return _binary("*", a, b) if 0.0 in (a.value, b.value) and partial else a * b
 
 
 def _quotient(a: Expression, b: Expression) -> Expression:
-    """The quotient as written: 0 over what may be 0 is not 0."""
+    """The quotient as written: 0 over a value that may be 0 is not simplified to 0."""
     if b.value == 0.0:
         raise ValueError("no division by zero")
     return _binary("/", a, b) if a.value == 0.0 and b.value is None else a / b

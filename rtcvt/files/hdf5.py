@@ -1,12 +1,12 @@
 """HDF5 files that are checked before anything interprets them.
 
-Seal. A mark says what a file is, how many of its bytes count, and their digest (BLAKE2b). In HDF5 it stands in the user
-block, which other programs skip. A file that was cut, zeroed or flipped anywhere is refused by its mark alone.
+Seal. A mark names the kind of file, the number of its sealed bytes, and their digest (BLAKE2b). In HDF5 the mark is in
+the user block, which other programs skip. A file that was cut, zeroed or changed anywhere is refused by its mark alone.
 
-Bounds. A file may be whole and still declare what nobody can hold, or point elsewhere. What is declared is looked at
-before anything is read: bytes of all datasets, and of each as many as deflate can have packed into what is stored;
-bytes and number of chunks; numbers of groups, objects and texts. Links, external and virtual datasets, other types
-than numbers and text, and filters that HDF5 would load are refused.
+Bounds. An undamaged file may still declare more than the memory can hold, or point to other files. All declarations are
+checked before anything is read: bytes of all datasets; bytes of each dataset against the most that deflate can pack
+into its stored bytes; bytes and number of chunks; numbers of groups, objects and texts. Links, external and virtual
+datasets, types other than numbers and text, and filters that HDF5 would load are refused.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ TEXT, TEXTS = 64 * 2**20, 2**14  # [bytes] of all texts together, number of them
 ATTRIBUTE = 512  # values of an attribute
 GROUPS, OBJECTS = 10_000, 400_000  # attributes are objects, too
 FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32)
-MARK = struct.Struct("<16sQ40s")  # what it is, bytes that count, digest
+MARK = struct.Struct("<16sQ40s")  # kind, number of sealed bytes, digest
 PACKED = 8192  # values of a packed chunk
 _PIECE = 1 << 20
 SCALES = (b"DIMENSION_LIST", b"REFERENCE_LIST")  # attributes of netCDF-4 for others, which are never read here
@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 
 
 def hashed(data: bytes = b"") -> Any:
-    """A digest that has taken `data`."""
+    """A BLAKE2b digest, updated with `data`."""
     return hashlib.blake2b(data, digest_size=40)
 
 
@@ -63,12 +63,12 @@ def digest_of(file: BinaryIO, start: int, stop: int) -> Any:
 
 
 def checked(path: Path, file: BinaryIO, kind: bytes | None, start: int, what: str) -> tuple[int, Any]:
-    """Number of bytes that count, and their digest, of a file whose mark fits them.
+    """Check the mark of a file; returns the number of sealed bytes and their digest.
 
     Raises
     ------
     InputError
-        It does not, or there is none of this kind (None: of any); `what` says what is allowed.
+        The mark does not match, or the file has no mark of this kind (None: any kind); `what` names the allowed file.
     """
     file.seek(0)
     head = file.read(MARK.size)
@@ -93,19 +93,19 @@ def seal(path: Path, kind: bytes) -> None:
 
 
 class Schema(NamedTuple):
-    """What a file of this release is, and how one of another release is made anew."""
+    """Schema of a file of this release, and the command that makes a file of another release again."""
 
     kind: str  # attribute `kind`; for messages alone if it is empty in files
     version: int  # attribute `schema_version`
     anew: str  # command that makes one
 
     def require(self, attributes: Mapping[str, Any], path: Path, kind: bool = True) -> None:
-        """Refuse a file of another schema, with the release that made it and what to do; of another `kind`, too.
+        """Refuse a file of another schema, or of another `kind`; the message names its release and the remedy.
 
         Raises
         ------
         InputError
-            Such a file.
+            The schema or the kind differs.
         """
         if kind and attributes.get("kind") != self.kind:
             raise InputError(path, "kind", str(attributes.get("kind")), f"a {self.kind}")
@@ -132,16 +132,16 @@ def open_sealed(path: Path, kind: bytes | None, what: str, schema: Schema | None
     path : Path
         The file.
     kind : bytes, optional
-        Its mark; any by default.
+        Mark of the file; any by default.
     what : str
-        What it is, for messages.
+        Name of the file's kind in messages.
     schema : Schema, optional
-        Which it is to have. A mark that differs from `kind` in its number is that of another one.
+        Required schema. A mark that differs from `kind` in its number alone belongs to another schema.
 
     Raises
     ------
     InputError
-        Not one of this kind or schema, damaged, or beyond the bounds; and for what reading raises.
+        Another kind or schema, damaged, beyond the bounds, or an error while reading.
     """
     with refused(path, f"an HDF5 file of a {what}"):
         with opened(path, None) as raw:
@@ -164,23 +164,23 @@ _HELD = h5py.h5t.py_create(_TEXT)  # in memory
 def new_series(
     group: h5py.Group, name: str, values: Array, texts: Mapping[str, str], chunk: int = 0, packed: bool = False
 ) -> h5py.h5d.DatasetID:
-    """A dataset of doubles (n, ...) with texts as attributes. By HDF5's own calls: those of h5py take three times as
-    long, which counts where a unit has 20 000 outputs.
+    """Create a dataset of doubles (n, ...) with texts as attributes. It calls HDF5's own functions: those of h5py need
+    three times as long, which matters for a unit with 20 000 outputs.
 
     Parameters
     ----------
     group : h5py.Group
-        Where it goes.
+        Group of the dataset.
     name : str
-        In its group.
+        Name in the group.
     values : array (n, ...)
-        What it holds, with one `chunk` (n,).
+        Values; with one `chunk` (n,).
     texts : mapping of str to str
         Attributes.
     chunk : int
-        Of values; with one it may `grow`.
+        Number of values of a chunk; a dataset with chunks may `grow`.
     packed : bool
-        Shuffled and deflated, with checksums; in one chunk if there is no other size.
+        Whether values are shuffled and deflated, with checksums; in one chunk by default.
     """
     made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     made.set_obj_track_times(False)
@@ -204,7 +204,7 @@ def new_series(
 
 
 def grow(data: h5py.h5d.DatasetID, first: int, values: Array) -> None:
-    """Write values (n,) from place `first` on, behind those that are there."""
+    """Append values (n,) to a dataset, from place `first` on."""
     data.set_extent((first + len(values),))
     space = data.get_space()
     space.select_hyperslab((first,), values.shape)
@@ -250,7 +250,7 @@ def text_in(file: h5py.File, name: str) -> str:
 
 @contextmanager
 def refused(path: Path, what: str) -> Iterator[None]:
-    """What reading raises where a file is not `what` it should be, as bad input."""
+    """Raise errors of reading as `InputError`: the file is not `what` it should be."""
     try:
         yield
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RuntimeError, zipfile.BadZipFile, struct.error,
@@ -295,7 +295,7 @@ def require_bounded(file: h5py.File, path: Path) -> None:
 
 
 class _Bounds:
-    """What a file has declared so far."""
+    """Totals that a file has declared so far."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.objects, self.total, self.text = path, 0, 0, 0
@@ -345,7 +345,7 @@ class _Bounds:
 
     def attributes(self, key: str, item: Any) -> None:
         names: list[bytes] = []
-        h5py.h5a.iterate(item, names.append)  # opened by their numbers they take twice as long
+        h5py.h5a.iterate(item, names.append)  # opening them by number needs twice as long
         for each in names:
             found = h5py.h5a.open(item, each)
             name = f"{key}: {each.decode(errors='replace')}"

@@ -1,8 +1,8 @@
-"""Names at the border: what a target allows of a variable's name, and the way back.
+"""Names at the border: a variable's name in the characters that a target allows, and back.
 
-A name that the target allows is kept. Any other is spelled with what the target has; a second one that would be spelled
-the same gets a number. All names of a unit are mapped together, in the order of its table: so the same names are always
-mapped alike, and `mapped`, read backwards, finds the variable of a foreign name.
+A name that the target allows is kept. Any other name is spelled with allowed characters; a second name with the same
+spelling gets a number. All names of a unit are mapped together, in the order of its table: so the same names always
+give the same result, and `mapped`, read backwards, finds the variable of a foreign name.
 """
 
 import re
@@ -21,7 +21,7 @@ class _Rules(NamedTuple):
 _CONTROL = r"\x00-\x1f\x7f\ud800-\udfff"
 _RULES: Mapping[Target, _Rules] = {
     "identifier": _Rules(re.compile("[^A-Za-z0-9_]"), 1000, True),  # of C
-    "dbc": _Rules(re.compile("[^A-Za-z0-9_]"), 32, True),  # of a DBC file, beside the long-name attribute
+    "dbc": _Rules(re.compile("[^A-Za-z0-9_]"), 32, True),  # of a DBC file, which also has the long-name attribute
     "hdf5": _Rules(re.compile(f"[/{_CONTROL}]"), 1000, False),
     "mdf": _Rules(re.compile(rf"[{_CONTROL}]|^\s|\s$"), 1000, False),  # whose readers cut blanks off
     "csv": _Rules(re.compile(rf"[{_CONTROL}]|^[\s#]|\s$"), 1000, False),  # the same
@@ -48,11 +48,11 @@ def mapped(names: Iterable[str], target: Target, reserved: Collection[str] = ())
     return found
 
 
-_FORMULA = re.compile("'*[=+@-]")  # what a spreadsheet would evaluate, with any quotes before it
+_FORMULA = re.compile("'*[=+@-]")  # the start of a cell that a spreadsheet would evaluate
 
 
 def quoted(name: str) -> str:
-    """A name as the cell of a table: a quote stands before what a spreadsheet would take as a formula."""
+    """A name as the cell of a table: a quote precedes a text that a spreadsheet would read as a formula."""
     return f"'{name}" if _FORMULA.match(name) else name
 
 
@@ -69,7 +69,7 @@ def free(name: str, taken: Collection[str], prefix: str = "rig") -> str:
 
 
 def changed(found: Mapping[str, str], where: str) -> list[str]:
-    """What was changed beyond the spelling, one sentence each: names that got a number."""
+    """One sentence for each name that got a number."""
     plain = {text: name for name, text in found.items() if name == text}
     said = []
     for name, text in found.items():
@@ -82,7 +82,7 @@ def changed(found: Mapping[str, str], where: str) -> list[str]:
 
 def _spelled(name: str, rules: _Rules) -> str:
     text = rules.bad.sub("_", name)
-    if len(text) > rules.longest:  # the end of a structured name says most
+    if len(text) > rules.longest:  # the end of a structured name is its most specific part
         text = text[-rules.longest :]
         text = text.partition("_")[2] or text
     if rules.identifier and not text[:1].isalpha():

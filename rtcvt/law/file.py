@@ -204,16 +204,16 @@ class Lookup(Record):
 
 
 class Equations(Record):
-    """What makes a law."""
+    """Equations of a law."""
 
-    sample: Duration | None = None  # time between samples; by default each internal step is one
-    inputs: dict[Name, Input | str] = {}  # in short their unit
-    parameters: dict[Name, Parameter | float] = {}  # in short a number without unit
-    states: dict[Name, State] = {}  # values that are kept from sample to sample
+    sample: Duration | None = None  # time between samples; by default each internal step is a sample
+    inputs: dict[Name, Input | str] = {}  # short form: the unit
+    parameters: dict[Name, Parameter | float] = {}  # short form: a number without unit
+    states: dict[Name, State] = {}  # values stored from sample to sample
     blocks: dict[Name, dict[str, Formula]] = {}  # lag, integral, pi, rate_limit, hysteresis, delay: see rtcvt.law.file
     tables: dict[Name, Lookup] = {}  # for lookup(table, x) and lookup(table, x, y)
     equations: dict[Name, Formula] = {}  # names for parts of other equations
-    outputs: dict[Name, Output] = Field(min_length=1)  # what others are given
+    outputs: dict[Name, Output] = Field(min_length=1)  # outputs of the unit
 
 
 class Law(Unit, Equations):
@@ -241,7 +241,7 @@ def read_law(file: UnitFile) -> Law:
 
 
 def law_of(given: Equations, **about: Any) -> Law:
-    """The law that stands in the file of a system, as a unit with the fields `about`.
+    """The law in a system file, as a unit with the fields `about`.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def build(law: Law, fidelity: str = "rigid", substeps: int | None = None) -> Mod
     Raises
     ------
     InputError
-        A name that is not known or stands twice, terms of different units, or equations that need their own result.
+        A name that is unknown or defined twice, terms of different units, or equations that need their own result.
     """
     del fidelity
     return _Writer(law).model(substeps)
@@ -367,7 +367,7 @@ class _Writer:
             raise self.error(key, value, str(error)) from None
 
     def _table(self, key: str, table: Lookup) -> tuple[list[float], tuple[Dimension, ...]]:
-        """Numbers of a table as `rtcvt.engine.grid.lookup` takes them, and its dimensions."""
+        """Numbers of a table for `rtcvt.engine.grid.lookup`, and its dimensions."""
         units = [self._unit(f"{key}.units", text) for text in table.units]
         dimensions = tuple(u.dimension for u in units)
         if table.file is not None:
@@ -391,7 +391,7 @@ class _Writer:
         return [len(axes[0]), len(axes[1]), *axes[0], *axes[1], *(v for row in values for v in row)], dimensions
 
     def formula(self, key: str, given: Formula) -> Expression:
-        """A formula of the file.
+        """Parse a formula of the file.
 
         Raises
         ------
@@ -464,7 +464,7 @@ class _Writer:
                 raise self.error(key, str(e), f"a formula in {written(wanted)}, not in {written(found)}")
 
     def _state(self, name: str) -> Expression:
-        """What has the dimension of a block's state."""
+        """An expression with the dimension of a block's state."""
         block = self.blocks[name.removesuffix(".x")]
         reader = _Reader(self, f"blocks.{name.removesuffix('.x')}")
         e = reader(block.input, "input")

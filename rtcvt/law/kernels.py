@@ -1,12 +1,12 @@
-"""Real-time kernels of a law: they execute a list of operations that stands in the constants of the unit.
+"""Real-time kernels of a law: they execute a list of operations from the constants of the unit.
 
 A law is a controller in discrete time. With inputs u, states x and the interval h between two samples::
 
     y_k = g(t_k, x_k, u_k),        x_(k+1) = f(t_k, h, x_k, u_k)
 
 Without a sample time each internal step is a sample, and the outputs follow the inputs at once. With a sample time T
-the outputs are held between the samples: a sample is taken at the start and then at the first internal step that begins
-at least T after the one before, on average each T. `derivative` is ``(x_(k+1) - x_k)/h``.
+the outputs are constant between the samples: a sample is made at the start and then at the first internal step that
+begins at least T after the one before, on average each T. `derivative` is ``(x_(k+1) - x_k)/h``.
 
 The registers in ``work`` are time and interval, parameters, inputs, states, constants, and one for the result of each
 operation. Operations that follow from parameters alone are executed by `initialise`.
@@ -92,7 +92,7 @@ def instruction(k, part, data):
 
 @kernel
 def register(table, i, data):
-    """Register that stands at place `i` of a table."""
+    """Register at place `i` of a table."""
     return entry(entry(table, data) + i, data)
 
 
@@ -220,7 +220,7 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def sample(t, h, x, u, data, r):
-    """Take a sample: the next states."""
+    """Make a sample: write the next states."""
     load(t, h, x, u, data, r)
     execute(entry(D.N_START, data), entry(D.N_CODE, data), data, r)
     for i in range(entry(D.N_S, data)):

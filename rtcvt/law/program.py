@@ -29,12 +29,12 @@ def dimension(e: Expression, of: Mapping[str, Dimension], tables: Mapping[str, t
     of : mapping
         Dimensions of the names in it.
     tables : mapping
-        Those of the axes of tables and, behind these, of the values.
+        Dimensions of the axes of each table, then of its values.
 
     Raises
     ------
     ValueError
-        Terms of different dimensions; the message names the expression.
+        Terms have different dimensions; the message names the expression.
     """
     if e.op == "number":
         return None if e.value == 0.0 else ()
@@ -84,16 +84,16 @@ def written(found: Dimension) -> str:
 
 @dataclass
 class Program:
-    """Operations while they are collected; a register is a space and a place in it.
+    """Collects operations; a register is a space and a place in it.
 
     Parameters
     ----------
     definitions : mapping
-        Expressions of the names that are equations, without loops.
+        Expressions of the equations by name, without loops.
     registers : mapping
         Registers of the other names: time, interval, parameters, inputs, states.
     tables : mapping
-        Numbers of each table as `rtcvt.engine.grid.lookup` takes them.
+        Numbers of each table for `rtcvt.engine.grid.lookup`.
     """
 
     definitions: Mapping[str, Expression]

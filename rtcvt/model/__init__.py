@@ -1,17 +1,17 @@
-"""A model: its variables, its state and the kernels that advance it. The one contract of everything that runs.
+"""A model: its variables, its state and the kernels that advance it. The contract of all models.
 
 The kernels work on 1-D float64 arrays, in the order of the model's tables::
 
     initialise(p, data, u, x, work) -> status      start state from parameters and inputs; prepares `work`
-    derivative(t, x, u, p, data, dx, work)         right-hand side of x' = f(x, u), inputs held
+    derivative(t, x, u, p, data, dx, work)         right-hand side of x' = f(x, u), with constant inputs
     output(t, x, u, p, data, y, work)              outputs, contact forces included
     step(t, h, x, u, p, data, y, work) -> status   one fixed step: 0 ok, 1 saturated or extrapolating, 2 failed
 
-and, where the step needs it exact, ``jacobian(t, x, u, p, data, jac, work)``, which writes df/dx, row-major.
+and, where a step needs the exact Jacobian, ``jacobian(t, x, u, p, data, jac, work)``, which writes df/dx, row-major.
 
 ``step`` is total: any input, NaN and Inf included, gives a status, and a failed step leaves the state as it was.
-`p` holds the parameters of an instance; no kernel writes them. `data` holds what is the same in all instances: sizes,
-places, tables. It is read only, and constant in machine code. `work` is scratch of one instance whose first part
+`p` holds the parameters of an instance; no kernel writes them. `data` is the same in all instances: sizes,
+places, tables. It is read only, and a constant of the machine code. `work` is scratch of one instance whose first part
 `initialise` derives from `p`; it never carries state from step to step.
 """
 
@@ -36,7 +36,7 @@ Causality = Literal["parameter", "input", "output", "state"]
 
 
 class Books(Enum):
-    """What the energy balance (`rtcvt.model.balance`) makes of an output."""
+    """Role of an output in the energy balance (`rtcvt.model.balance`)."""
 
     STORED = "stored"  # energy [J]
     SUPPLY = "supply"  # energy left in a battery [J], or burnt fuel [kg]
@@ -65,13 +65,13 @@ class Variable:
     display_unit: str | None = None
     boolean: bool = False
     tunable: bool = False  # a parameter that may change between steps
-    choices: tuple[str, ...] = ()  # names of an enumeration's items
-    numbers: tuple[int, ...] = ()  # their values, unless they are 0, 1, ...
+    choices: tuple[str, ...] = ()  # names of the items of an enumeration
+    numbers: tuple[int, ...] = ()  # values of the items, unless they are 0, 1, ...
     set_point: bool = False  # an input that a controller follows
     whole: tuple[int, int] | None = None  # smallest and largest value of an integer's type
-    defined: Unit | None = None  # its unit as a foreign unit defines it
-    local: bool = False  # of a foreign unit, recorded and nothing else
-    books: Books | None = None  # of an output: what the energy balance makes of it
+    defined: Unit | None = None  # unit of the quantity as a foreign unit defines it
+    local: bool = False  # a local variable of a foreign unit, which is only recorded
+    books: Books | None = None  # role of an output in the energy balance
 
     @property
     def measured(self) -> "str | Unit":
@@ -151,26 +151,26 @@ class VariableTable:
 class Coupling(NamedTuple):
     """Kernels of a model whose flanges can be connected, see `rtcvt.network`; all evaluate at ``x, u``.
 
-    A flange is named by `k`, the place of its torque or speed among the inputs.
+    `k` identifies a flange: the place of its torque or speed among the inputs.
 
     Attributes
     ----------
     linearise : callable
-        ``linearise(t, x, u, p, data, f, jac, work)``: x' and df/dx, row-major. Where x' has kinks, that of the piece
-        at `x`; what is slow beside a step may be left out of df/dx.
+        ``linearise(t, x, u, p, data, f, jac, work)``: x' and df/dx, row-major. Where x' has kinks, the derivative is
+        that of the smooth piece at `x`. Slow effects may be left out of df/dx.
     port : callable
-        ``port(k, x, u, p, data, row, column, work) -> d``: how the output of flange `k` follows from x (``row``), x'
-        from its input (``column``), and its output from its input (d). Comes behind `derivative` or `linearise` at the
-        same point.
+        ``port(k, x, u, p, data, row, column, work) -> d``: derivatives at flange `k`: of its output by x (``row``), of
+        x' by its input (``column``), and of its output by its input (d). Called after `derivative` or `linearise` at
+        the same point.
     flange : callable
-        ``flange(k, x, u, p, data, work) -> y``: the output of flange `k`; comes behind `derivative` or `linearise`.
+        ``flange(k, x, u, p, data, work) -> y``: the output of flange `k`; called after `derivative` or `linearise`.
     piece : callable
-        ``piece(x, u, p, data, work) -> number``: which of its smooth pieces x' is on; comes behind `derivative`,
-        `linearise` or `output`.
+        ``piece(x, u, p, data, work) -> number``: the smooth piece of x' at `x`; called after `derivative`, `linearise`
+        or `output`.
     limits : tuple of str
-        Boolean outputs that tell that a limit is active.
+        Boolean outputs that are true while a limit is active.
     cheap_output : callable, optional
-        `output` without the outputs in `costly`, where these take much of its time.
+        `output` without the outputs in `costly`, where computing these needs much of its time.
     """
 
     linearise: Callable[..., None]
@@ -200,9 +200,9 @@ class Model(VariableTable):
     jacobian: Callable[..., None] | None = None
     coupling: Coupling | None = None
     source: str = ""  # text of the unit file
-    internal_step: float | None = None  # [s] longest of those that a step is made of; None if it is more than these
-    algebraic: tuple[int, ...] = ()  # states that are unknowns of constraints: `derivative` gives what these miss
-    discrete: bool = False  # some states are those of a law in discrete time: only `step` advances them
+    internal_step: float | None = None  # [s] longest internal step; None if a step has other parts than internal steps
+    algebraic: tuple[int, ...] = ()  # unknowns of constraints: `derivative` gives their residuals
+    discrete: bool = False  # some states belong to a law in discrete time, which only `step` advances
     clock: float | None = None  # [s] interval at which a unit of FMI 3.0 takes its set points; None: at any time
 
     def __post_init__(self) -> None:
@@ -239,7 +239,7 @@ class Instance:
         self.work = np.zeros(m.n_work)
 
     def copy(self) -> "Instance":
-        """One of its own, which goes on from here with the same bits."""
+        """An independent copy, which continues from here with the same bits."""
         other = Instance(self.model)
         other.t = self.t
         for k in ("p", "u", "x", "y", "work"):
@@ -253,7 +253,7 @@ class Instance:
         return self.copy()
 
     def buffer(self, variable: Variable) -> Vector:
-        """The buffer that holds a variable."""
+        """Buffer of a variable."""
         return {"parameter": self.p, "input": self.u, "output": self.y}[variable.causality]
 
     def set(self, name: str, value: float) -> None:
@@ -321,7 +321,7 @@ class Instance:
         return status
 
     def derivative(self) -> Vector:
-        """``x'`` at the present state; what constraints miss, in the rows of `Model.algebraic`."""
+        """``x'`` at the present state; residuals of constraints in the rows of `Model.algebraic`."""
         dx = np.empty_like(self.x)
         self.model.derivative(self.t, self.x, self.u, self.p, self.model.data, dx, self.work)
         return dx

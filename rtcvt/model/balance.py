@@ -1,8 +1,9 @@
-"""Where each joule of a car's run went: sources, losses and what is stored, from the outputs of its units.
+"""Energy balance of a car's run: sources, losses and stored energies, from the outputs of its units.
 
-Each output says by `rtcvt.model.Books` what it is. Fuel brings its heating value, the parameter ``fuel.H`` of its unit.
-Powers are integrated by the trapezoidal rule over the communication points; forces that follow an input (brakes and
-slope), which is held over a step, take what they were at its start times the way.
+Each output has its role in `rtcvt.model.Books`. Fuel brings its heating value, the parameter ``fuel.H`` of its unit.
+Powers are integrated by the trapezoidal rule over the communication points. Forces that follow an input (brakes and
+slope), which is constant over a step, are multiplied by the way: work is the force at the start of the step times the
+way.
 """
 
 from collections.abc import Callable
@@ -22,12 +23,12 @@ class Balance(NamedTuple):
     Attributes
     ----------
     sources, losses, stored : dict
-        What came in, was lost, and is stored more than at the start.
+        Energy supplied, energy lost, and increase of the stored energy.
     litres, kwh : float or None
-        Fuel [l] and energy out of the battery [kWh] for 100 km, of a car with an engine or a battery; NaN if nothing
+        Fuel [l] and energy out of the battery [kWh] per 100 km, of a car with an engine or a battery; NaN if nothing
         moved.
     delivered : float
-        Work of the engine or the battery [J]: what came in without the losses of the unit that has the fuel.
+        Work of the engine or the battery [J]: the energy supplied less the losses of the unit that has the fuel.
     """
 
     sources: dict[str, float]
@@ -39,15 +40,15 @@ class Balance(NamedTuple):
 
     @property
     def corrected(self) -> tuple[float | None, float | None]:
-        """Fuel and energy for 100 km if what is stored more than at the start had not been made, at the mean efficiency
-        of the engine in this run.
+        """Fuel and energy per 100 km, corrected for the increase of the stored energy at the mean efficiency of the
+        engine in this run.
         """
         share = 1.0 - self.stored / self.delivered if self.delivered > 0.0 else np.nan
         return tuple(None if of is None else of * share for of in (self.litres, self.kwh))  # type: ignore[return-value]
 
     @property
     def residual(self) -> float:
-        """What is not accounted for, as a share of what came in."""
+        """Energy that is not accounted for, as a share of the energy supplied."""
         into = sum(self.sources.values())
         return (into - sum(self.losses.values()) - self.stored) / into if into else 0.0
 

@@ -1,7 +1,8 @@
 """The stiff coupling of a flange whose speed is prescribed.
 
-A gear or a pulley is an inertia: it takes torques. A flange whose speed ``w`` is given therefore turns it through a
-stiff coupling, a spring ``c`` beside an equal one with a damper ``d`` in series (standard linear solid)::
+A gear or a pulley is an inertia: its input is a torque. A flange whose speed ``w`` is prescribed therefore turns it
+through a stiff coupling, a spring ``c`` parallel to an equal spring with a damper ``d`` in series (standard linear
+solid)::
 
     tau = tau_1 + tau_2,    tau_1' = c (w - omega),    tau_2' = c (w - omega) - (c/d) tau_2
 
@@ -9,10 +10,11 @@ stiff coupling, a spring ``c`` beside an equal one with a damper ``d`` in series
 
     tau w = tau omega + d/dt (tau_1^2 + tau_2^2)/(2 c) + tau_2^2/d
 
-Inputs are held over a communication step ``h``, so ``w`` arrives as a staircase. A damper alone beside the spring would
-answer its jumps: where outputs are read, at the end of a step, the torque would be wrong by ``zeta omega_c h`` of what
-accelerates the inertia. In series with a spring its torque has no jumps, and the error is ``(omega_c h)^2/12`` for each
-spring, 1 % in all. That the coupling yields costs ``(omega/omega_c)^2`` at a frequency ``omega``. Between the two lies
+Inputs are constant over a communication step ``h``, so ``w`` is a staircase. A damper alone parallel to the spring
+would answer its jumps: where outputs are read, at the end of a step, the torque would have an error of ``zeta omega_c
+h`` times the torque that accelerates the inertia. In series with a spring its torque has no jumps, and the error is
+``(omega_c h)^2/12`` for each spring, 1 % in all. The compliance of the coupling costs ``(omega/omega_c)^2`` at a
+frequency ``omega``. The compromise between the two is
 
     omega_c = 1/(4 h),    c = J omega_c^2,    d = sqrt(3/8) J omega_c,
 
@@ -42,7 +44,8 @@ def coupling_torque(at, x):
 
 @kernel
 def coupling_rates(w, omega, c, d, at, x, dx):
-    """Rates of both torques where the flange has the speed `w` and the inertia `omega` [rad/s]."""
+    """Rates of the torques ``tau_1`` and ``tau_2`` where the flange has the speed `w` and the inertia `omega`
+    [rad/s]."""
     dx[at] = c * (w - omega)
     dx[at + 1] = dx[at] - c / d * x[at + 1]
 

@@ -37,7 +37,7 @@ SIGN_1 = SIGN_2 = 0.0
 
 
 class Shaft(NamedTuple):
-    """A flange that takes a torque and gives the speed of an inertia.
+    """A flange with a torque as input and the speed of an inertia as output.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Shaft(NamedTuple):
     sign: float = 1.0
 
 
-# --- what a part may have ---------------------------------------------------------------------------------------------
+# --- optional kernels of a part ---------------------------------------------------------------------------------------
 
 
 @kernel
@@ -228,7 +228,7 @@ def framed(part: dict[str, Any], flanges: Mapping[int, Shaft] | None = None) -> 
 
 
 def _places(n_x: int, n_u: int, n_y: int) -> dict[str, int]:
-    """Sizes, and places in ``work`` by name; the outputs, which a unit may have more of, stand last."""
+    """Sizes, and places in ``work`` by name; the outputs are last, since a unit may add outputs."""
     blocks = {
         "W_F": n_x,  # right-hand side
         "W_STAGE": n_x,  # state of a stage, then the state before the internal step

@@ -1,7 +1,7 @@
 """Many communication steps in one call from Python.
 
-The step of a model is compiled once for its kernels. What calls it here knows its address, so that it is compiled once
-for all models.
+The step of a model is compiled once for its kernels. The loop here calls the step by its address, so that the loop is
+compiled once for all models.
 """
 
 from typing import Any

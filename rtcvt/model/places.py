@@ -11,5 +11,5 @@ def entry(place, data):
 
 @kernel
 def end_of(place, data):
-    """The place behind a block, whose place and size are next to each other in the constants."""
+    """The first place after a block, whose place and size are neighbours in the constants."""
     return int(data[place] + data[place + 1])

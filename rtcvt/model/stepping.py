@@ -1,10 +1,10 @@
-"""Entering, leaving, refining and refusing a communication step, the same for every model; and the check of a start.
+"""Checks at the start and the end of a communication step, refinement of internal steps, and the check of a start.
 
-A step is made in the fewest equal internal steps that are not above the model's own. It is refused, with the state as
-it was, if time, step, inputs or state are no numbers of a machine, or if state or outputs come out so.
+A step is made in the fewest equal internal steps that are not longer than the model's own. It is refused, and the state
+is restored, if time, step, inputs or state are not finite, or if the new state or the outputs are not.
 
-Methods that estimate their error refine an internal step: where it is above a bound, what is left of the step is made
-in parts of a quarter, then of a sixteenth. Where these are too coarse as well, they are taken, and that is told.
+Methods that estimate their error refine an internal step: if its error is above a bound, the rest of the step is made
+in quarters, then in sixteenths. If sixteenths are too coarse as well, they are accepted, and an output reports it.
 """
 
 import math
@@ -20,7 +20,7 @@ MAX_TRIALS = 18  # in an internal step: the whole, a quarter, all of the least p
 
 
 class Block(Places):
-    """Scratch of an internal step with n states: vectors of n numbers each, two matrices behind them."""
+    """Scratch of an internal step with n states: vectors of n numbers each, then two matrices."""
 
     START = "state before the step"
     STAGE = "state of a stage"
@@ -55,7 +55,7 @@ def enter(t, h, longest, n_u, u, n, x, saved):
 
 @kernel
 def leave(good, n, x, saved, n_y, new, y):
-    """Take over the `new` outputs, or go back to the `saved` state if it is not `good` or a number is not finite."""
+    """Copy the `new` outputs to `y`; if the step is not `good` or a number is not finite, restore the `saved` state."""
     for i in range(n):
         if not abs(x[i]) < HUGE:
             good = False

@@ -1,13 +1,13 @@
-"""Torques within bounds that hold speeds as far as they can: a complementarity problem with boxes, in bounded time.
+"""Bounded torques that keep relative speeds at zero where they can: a box complementarity problem, in bounded time.
 
-For given ``A``, ``q`` and ``low <= high`` a vector ``tau`` is looked for with, row by row,
+For given ``A``, ``q`` and ``low <= high`` a vector ``tau`` is sought with, row by row,
 
     r = q - A tau,    low < tau < high: r = 0,    tau = high: r >= 0,    tau = low: r <= 0.
 
-Coulomb's law is this: ``r`` is the slip at the end of a step. ``A`` has a positive definite symmetric part (a passive
-machine, and what yields in each element), so there is one solution. Block principal pivoting (Judice and Pires,
-*Computers and Operations Research* 21, 1994) exchanges all rows that are wrong, and the last one alone, which cannot
-go on for ever (Murty 1974), while their number does not fall.
+Coulomb's law has this form: ``r`` is the slip at the end of a step. ``A`` has a positive definite symmetric part (a
+passive machine, and the compliance of each element), so there is one solution. Block principal pivoting (Judice and
+Pires, *Computers and Operations Research* 21, 1994) exchanges all violated rows while their number falls, else the last
+one alone, which always ends (Murty 1974).
 """
 
 from rtcvt.kernel import kernel

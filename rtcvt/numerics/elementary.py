@@ -1,4 +1,4 @@
-"""Sine, cosine, exponential, logarithm, power and limits in plain arithmetic: the same bits whatever the C library.
+"""Sine, cosine, exponential, logarithm, power and limits in plain arithmetic: the same bits with every C library.
 
 Sine and cosine: range reduction by multiples of pi/2 in three parts (Cody and Waite 1980), then the minimax polynomials
 of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4]. The error is below 2 units in the last place for ``|x| < 1e5`` rad,

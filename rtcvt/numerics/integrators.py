@@ -12,15 +12,15 @@ accurate, with the exact Jacobian ``A = df/dx`` at the start of the step and gam
     (I/(h gamma) - A) k_s = f(x + sum_j a_sj k_j) + sum_j c_sj k_j / h,    x_new = x + sum_s m_s k_s
 
 Its first two stages are evaluated at the start of the step, so a step costs three evaluations of ``f``, one
-Jacobian and one factorisation. Being L-stable it damps whatever the step cannot resolve instead of exciting it.
+Jacobian and one factorisation. Being L-stable it damps modes that the step cannot resolve.
 
 **ROS2** (Verwer, Spee, Blom and Hundsdorfer 1999), of order 2 with any A, L-stable if A is df/dx, with
 ``gamma = 1 - 1/sqrt(2)`` and the embedded method ``x + h k_1`` of order 1::
 
     (I - gamma h A) k_1 = f(x),    (I - gamma h A) k_2 = f(x + h k_1) - 2 k_1,    x_new = x + 3/2 h k_1 + 1/2 h k_2
 
-**ROS3** for ``M z' = F(z)`` with ``M = diag(1, 0)``, of order 3, and 2 where some of df/dx is left out. Its conditions
-are told in `rtcvt.network`; here for increments k, with F at the start for stage 0, at ``z + alpha k_0`` for 1 and 2::
+**ROS3** for ``M z' = F(z)`` with ``M = diag(1, 0)``, of order 3, and 2 where some of df/dx is left out; its conditions
+are in `rtcvt.network`. For increments k, with F at the start for stage 0, at ``z + alpha k_0`` for 1 and 2::
 
     (M - gamma h A) k_s = gamma h F_s + M sum_j c_sj k_j,    z_new = z + sum_s m_s k_s
 """
@@ -46,7 +46,7 @@ ROS3_E_1, ROS3_E_2 = 0.13582510915664, 0.34252465388476  # the error is E_1 k_0 
 
 @kernel
 def rk4_stage(stage, n, h, x, k, x_stage):
-    """State at which stage 0 to 3 evaluates ``f``; ``k`` holds the derivatives of the earlier stages, row by row."""
+    """State at which stage 0 to 3 evaluates ``f``; the rows of ``k`` are the derivatives of the earlier stages."""
     a = 0.0 if stage == 0 else (1.0 if stage == 3 else 0.5)
     last = (stage - 1) * n if stage > 0 else 0
     for i in range(n):
@@ -90,7 +90,7 @@ def rosenbrock_solve(stage, n, h, f, k, w, a, pivot, b):
 
 @kernel
 def rosenbrock_earlier(stage, k_0, k_1, k_2):
-    """``sum_j c_sj k_j`` of a stage: what it takes from the increments of those before it."""
+    """``sum_j c_sj k_j`` of a stage: the contribution of the increments of earlier stages."""
     if stage == 1:
         return 4.0 * k_0
     if stage == 2:
@@ -116,10 +116,10 @@ def rosenbrock_new(n, x, k):
 
 @kernel
 def rosenbrock_integral(i, n, h, x, k):
-    """Integral of state `i` over the step from `x`: what RODAS3 gives for a further state q with ``q' = x_i``.
+    """Integral of state `i` over the step from `x`: the result of RODAS3 for a further state q with ``q' = x_i``.
 
-    Where the system is linear and conserves energy, and inputs are constant, the work of these by such integrals is at
-    least the change of the energy: an A-stable method makes none.
+    Where the system is linear and conserves energy, and inputs are constant, the work of the inputs by such integrals
+    is at least the change of the energy: an A-stable method creates no energy.
     """
     q_0 = 0.5 * h * (x[i] + k[i])
     q_1 = 0.5 * h * (x[i] + k[n + i]) + 2.0 * q_0
@@ -130,7 +130,7 @@ def rosenbrock_integral(i, n, h, x, k):
 
 @kernel
 def implicit_matrix(n, h, w, a, pivot):
-    """Factor ``I - h A`` into ``w[a]``, where A stands row by row; `h` has the factor gamma."""
+    """Factor ``I - h A`` in ``w[a]``, in place of the row-major A; `h` includes the factor gamma."""
     for k in range(a, a + n * n):
         w[k] *= -h
     for k in range(n):
@@ -154,7 +154,7 @@ def ros2_side(n, k_1, k_2):
 
 @kernel
 def ros2_new(n, h, x, k_1, k_2, x_1):
-    """State `x_1` behind the step."""
+    """State `x_1` at the end of the step."""
     for i in range(n):
         x_1[i] = x[i] + 1.5 * h * k_1[i] + 0.5 * h * k_2[i]
 
@@ -191,7 +191,7 @@ def ros3_side(stage, n, n_d, h, f, k):
 
 @kernel
 def ros3_new(n, x, k, x_new):
-    """State `x_new` behind the step."""
+    """State `x_new` at the end of the step."""
     for i in range(n):
         x_new[i] = x[i] + ROS3_M_1 * k[i] + ROS3_M_2 * k[n + i] + ROS3_M_3 * k[2 * n + i]
 

@@ -4,12 +4,12 @@ Matrices are row-major blocks of a work array, named by the index of their first
 Inf or NaN in the solution and never raises.
 
 **Rings.** The matrix begins with a ring of m cells: each of their rows has entries at the cell, both its neighbours and
-what comes behind the ring; others are not read. The first m - 1 cells are eliminated without exchanges, which is stable
+the columns after the ring; others are not read. The first m - 1 cells are eliminated without exchanges, which is stable
 where the diagonal dominates their columns (4.1.1), the rest as a dense matrix. `m` 1: no ring.
 
-**Followers.** No other unknown follows from a heat or a distance, and from what heats alone follow from. Where all
-entries of a column but the diagonal are in rows of followers, its unknown is one, too, counted from the last unknown.
-The others, the core, are solved for as a dense system, then each follower by its own row, whose zeros are left out.
+**Followers.** Some unknowns, such as heats or distances, enter no equation but their own. Such an unknown is a
+follower: all entries of its column except the diagonal are in rows of other followers. Followers are the last unknowns.
+The others, the core, are solved as a dense system, then each follower by its own row, without zeros.
 """
 
 from rtcvt.kernel import kernel
@@ -19,7 +19,7 @@ from rtcvt.kernel import kernel
 def lu(n, w, a, pivot):
     """Factor the ``n x n`` matrix at ``w[a]`` in place; row exchanges go to ``w[pivot : pivot + n]``.
 
-    The diagonal then holds the reciprocals of the pivots: the solutions that follow do not divide.
+    The diagonal then has the reciprocals of the pivots, so that `lu_solve` does not divide.
     """
     dense_lu(0, n, w, a, pivot)
 
@@ -156,7 +156,7 @@ def core_lu(n, h, w, a, f):
 
 @kernel
 def core_solve(n, w, f, b):
-    """`lu_solve` behind `core_lu`."""
+    """Solve as `lu_solve` does, after `core_lu`."""
     m = int(w[f])
     order = f + 1
     pivot = order + n
@@ -200,9 +200,10 @@ def ring_lu(m, n, w, a, pivot):
 
 @kernel
 def less_columns(first, end, low, high, n, w, a, b):
-    """Take columns `first` to `end`, times their part of the vector at ``w[b]``, off its entries `low` to `high`.
+    """Subtract columns `first` to `end`, times their entries of the vector at ``w[b]``, from its entries `low` to
+    `high`.
 
-    Four at once, as each waits for the one before it in its row.
+    Four rows at once, since the sums of one row depend on each other.
     """
     fours = int((end - first) / 4)
     for q in range(fours):
@@ -222,7 +223,7 @@ def less_columns(first, end, low, high, n, w, a, b):
 
 @kernel
 def ring_solve(m, n, w, a, pivot, b):
-    """`lu_solve` behind `ring_lu`."""
+    """Solve as `lu_solve` does, after `ring_lu`."""
     last = m - 1
     for k in range(last, n):
         best = int(w[pivot + k])

@@ -1,19 +1,19 @@
 """A model linearised at a state: matrices, modes and frequency responses.
 
-With small changes of states x, inputs u and outputs y from those of the state::
+For small changes of states x, inputs u and outputs y::
 
     x' = A x + B u,    y = C x + D u
 
 Derivatives are central differences of right-hand side and outputs; A is the model's own Jacobian where it has one.
-Truth values and choices have no derivative and are no inputs or outputs here.
+Booleans and enumerations have no derivative and are left out.
 
-In a network (`rtcvt.network`) some unknowns v are no states, ``M z' = F(z, u)`` with z = (x, v). With the singular
-value decomposition of dF_v/dv those that it determines are eliminated; what is left are constraints ``G x = 0``, speeds
-that are one, and their multipliers lambda, which keep ``G x' = 0``::
+In a network (`rtcvt.network`) some unknowns v are no states, ``M z' = F(z, u)`` with z = (x, v). The singular value
+decomposition of dF_v/dv gives the unknowns that can be eliminated; the others are constraints ``G x = 0`` (equal
+speeds) and their multipliers lambda, which keep ``G x' = 0``::
 
     x' = A x + B u + E lambda,    lambda = -(G E)^-1 G (A x + B u)
 
-The states that remain are as many as the constraints leave free, chosen among those of the model.
+The remaining states are chosen among those of the model; their number is that of the free ones.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from rtcvt.model import Instance, Variable
 
 Array = NDArray[np.float64]
 SINGULAR_RTOL = 1e-9  # share below which a singular value counts as zero
-DIFFERENCE_STEP = 1e-6  # of a difference, beside 1 and the value
+DIFFERENCE_STEP = 1e-6  # of a difference, relative to 1 plus the value
 
 
 class Mode(NamedTuple):

@@ -85,7 +85,8 @@ def cycle(step: float) -> tuple[int, int]:
 
 
 def write_access(root: Path, model: Model, identifier: str, binaries: Sequence[Path]) -> None:
-    """Write what FMI-LS-XCP 1.0.0 (Modelica Association, 2024) asks of a unit whose memory tools may access.
+    """Write the files that FMI-LS-XCP 1.0.0 (Modelica Association, 2024) requires for access of tools to a unit's
+    memory.
 
     Parameters
     ----------

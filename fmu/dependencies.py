@@ -1,10 +1,10 @@
-"""Which outputs and state derivatives depend on which inputs, states and parameters: a proof by the kernels' text.
+"""Dependencies of outputs and state derivatives on inputs, states and parameters, proved by the kernels' text.
 
 The kernels' typed trees (`rtcvt.fmu.translate`) are run with sets in place of numbers. Every number carries the set of
-variables that it may depend on, and its value where that follows from the unit's constants alone. A test on a known
-value takes its branch. Any other test takes both: what one of them writes may be either, and depends on the test too.
-So nothing ever depends on a variable that its set does not name, whatever the values are; sets may name too many.
-Zero times anything is zero. Paths on which a kernel fails are left out.
+variables that it may depend on, and its value if that follows from the unit's constants alone. A test on a known value
+selects its branch. For any other test both branches are run: what either writes may be the result, and depends on the
+test too. So nothing ever depends on a variable that its set does not contain, for any values; sets may contain too
+many. Zero times anything is zero. Paths on which a kernel fails are left out.
 """
 
 import math
@@ -44,7 +44,7 @@ from rtcvt.fmu.translate import (
 )
 from rtcvt.model import Model
 
-Known = float | int | frozenset[float | int] | None  # the value, or one of few values, if the constants say so
+Known = float | int | frozenset[float | int] | None  # the value, or one of few values, if it follows from the constants
 Number = tuple[int, Known]  # a bit for each variable on which it may depend
 Sets = tuple[frozenset[int], ...]
 
@@ -170,10 +170,10 @@ class _Run:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.logs: list[dict[tuple[int, Any], tuple[Any, Any, Any]]] = []  # of each branch around: what places held
-        self.left: dict[str, list[list[tuple[Any, Any, Any]]]] = {}  # what places hold where a block is left early
-        self.loose = 0  # above 0 the block may have been left before: places keep what they held beside the new
-        self.test = 0  # variables on which it depends whether a statement is run
+        self.logs: list[dict[tuple[int, Any], tuple[Any, Any, Any]]] = []  # former contents of places, by branch
+        self.left: dict[str, list[list[tuple[Any, Any, Any]]]] = {}  # contents of places where a block is left early
+        self.loose = 0  # above 0 the block may have been left before: places keep former contents, too
+        self.test = 0  # variables that decide whether a statement is run
         self.variables: dict[str, Any] = {}
         self.result: Number | None = None
 
@@ -298,7 +298,7 @@ class _Run:
         return found
 
     def tried(self, body: Sequence[Statement]) -> tuple[set[str], dict[tuple[int, Any], tuple[Any, Any, Any]]]:
-        """Run a block and take it back; returns the ways in which it ends and what it changed."""
+        """Run a block and undo its changes; returns the ways in which it ends and the changes."""
         self.logs.append({})
         ways = self.block(body)
         changes = {}

@@ -1,7 +1,7 @@
 """``modelDescription.xml`` of FMI 2.0 for co-simulation, from a model's variable table.
 
 The value reference of a variable is its place in the table. Parameters are fixed or tunable, real inputs and outputs
-continuous, booleans discrete; what depends on what is derived from the kernels (`rtcvt.fmu.dependencies`). A unit is
+continuous, booleans discrete; dependencies are derived from the kernels (`rtcvt.fmu.dependencies`). A unit is
 defined once by its exponents of the SI base units; a display unit by ``displayed = factor * value``.
 """
 
@@ -35,11 +35,11 @@ def model_description(
     Parameters
     ----------
     model : Model
-        Its start values become those of the unit.
+        The model; its start values become those of the unit.
     identifier : str
         ``modelIdentifier``, a C identifier: the name of the binaries.
     guid : str
-        What tells this unit from any other.
+        Identifies the unit uniquely.
     needs_execution_tool : bool
         Whether the unit needs a Python with rtcvt where it runs.
     stop_time : float
@@ -77,7 +77,7 @@ def model_description(
 
 
 def _write_structure(structure: Element, model: Model, places: Mapping[str, Mapping[int, int]]) -> None:
-    """The unknowns and what they depend on; `places` are indices from 1 by kind and place among those of the kind."""
+    """The unknowns and their dependencies; `places` are indices from 1 by kind and place among those of the kind."""
     found = dependencies(model)
     n_x, n_u = len(model.states), len(model.select("input"))
     firsts = {"state": 0, "input": n_x, "parameter": n_x + n_u}
@@ -118,7 +118,7 @@ def _define_units(definitions: Element, variables: Sequence[Variable]) -> None:
 
 
 def root_element(model: Model, version: str, **token: str) -> Element:
-    """The ``fmiModelDescription`` element of a version of FMI, still empty; `token` tells the unit from any other."""
+    """The ``fmiModelDescription`` element of a version of FMI, still empty; `token` identifies the unit uniquely."""
     given = {"fmiVersion": version, "modelName": model.name, **token}
     return Element(
         "fmiModelDescription",

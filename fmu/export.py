@@ -1,12 +1,12 @@
 """Export of a model as an FMI 2.0 co-simulation unit that runs in Python (pythonfmu).
 
-The unit holds its unit file, its settings and a script; the Python of the tool that imports it needs the same version
-of rtcvt. The name of the script carries a hash of all that the unit is made of, since the scripts of all units of a
-process share one namespace. The same inputs give the same guid.
+The unit contains its unit file, its settings and a script; the Python of the importing tool needs the same version of
+rtcvt. The name of the script contains a hash of the whole unit, since the scripts of all units of a process share one
+namespace. The same inputs give the same guid.
 
-The script does one odd thing, ``Py_IncRef(globals())``. pythonfmu's library evaluates the script at each instantiation
-and afterwards gives back a reference to its globals that it never took. Without the remedy they are freed while the
-module still lives, and the process dies at the second instantiation or at its end.
+The script calls ``Py_IncRef(globals())``, since pythonfmu's library evaluates the script at each instantiation
+and afterwards releases a reference to its globals that it never acquired. Without the call they are freed while the
+module is still in use, and the process crashes at the second instantiation or at its end.
 """
 
 import hashlib
@@ -82,7 +82,7 @@ def export_python(
     unit : Unit
         The machine, of any kind.
     fidelity : {"rigid", "hybrid", "full"}
-        Which model of it.
+        Its model.
     path : Path
         The file to write; it is replaced only by a complete one.
     substeps : int, optional
@@ -92,7 +92,7 @@ def export_python(
     documentation : str, optional
         ``documentation/index.html``.
     errors : sequence of ErrorRow, optional
-        What a check found, for its metadata.
+        Results of a check, for its metadata.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def _licence(package: str) -> str:
 
 @contextmanager
 def _imports_restored(name: str) -> Iterator[None]:
-    """Undo what the builder leaves in ``sys``; it imports the script `name`."""
+    """Undo the builder's changes in ``sys``; it imports the script `name`."""
     search_path, loaded = sys.path.copy(), sys.modules.pop(name, None)
     importlib.invalidate_caches()
     try:

@@ -1,25 +1,24 @@
 """The FMI slave that runs a model in the Python of the importing tool, through pythonfmu.
 
-A unit carries its unit file, its settings and a script of a few lines that derives a class from `UnitSlave`. Kernels
+A unit contains its unit file, its settings and a script of a few lines that derives a class from `UnitSlave`. Kernels
 and everything else come from the installed package, because the machine code of numba cannot be embedded.
 
-The shared library of pythonfmu 0.7.0 turns what happens here into FMI as follows.
+The shared library of pythonfmu 0.7.0 maps results here to FMI as follows.
 
 - `do_step` returns False: fmi2Discard. A step that is not valid is refused in this way; the state is as it was, and
-  the tool may go on with other inputs or a smaller step.
+  the tool may continue with other inputs or a smaller step.
 - An exception: fmi2Fatal, its text in the log. There is no way to fmi2Error.
 - The tool sees messages only if it has turned logging on; those of exceptions are written to stderr as well.
 
-Three of its slips are made good here and in the script (see `rtcvt.fmu.export`).
+Three of its faults are corrected here and in the script (see `rtcvt.fmu.export`).
 
-- After an exception it gives back its references to the slave, and again when the instance is freed: `UnitSlave` takes
-  them once more before it raises.
-- Where it is not unloaded before the process ends, which is the rule on Linux, it destroys its record of the
-  interpreter twice, and the process aborts in some runs, in some surroundings in all of them. Its own function
-  ``finalizePythonInterpreter`` destroys the record and forgets it; registered with the C library as the first thing
-  to do at exit, it leaves nothing to destroy. A host that is not Python has its interpreter ended there, while LLVM
-  and all other libraries are still whole.
-- At each instantiation it gives back a reference to the script's globals that it never took.
+- After an exception it releases its references to the slave, and again when the instance is freed: `UnitSlave` acquires
+them once more before it raises.
+- If it is not unloaded before the process ends, which is the rule on Linux, it destroys its record of the interpreter
+twice, and the process aborts in some runs, on some systems in all. Its own function ``finalizePythonInterpreter``
+destroys the record and clears it; registered with the C library to run first at exit, it leaves nothing to destroy. In
+a host that is not Python the interpreter ends there, while LLVM and all other libraries are still loaded.
+- At each instantiation it releases a reference to the script's globals that it never acquired.
 
 A host that is not Python would get a new Python thread state at each call; the first `do_step` attaches one for good,
 which makes the calls two to four times faster.

@@ -1,17 +1,17 @@
 """Export of a system (`rtcvt.network`) as an SSP archive: native units, connections and parameters in one file.
 
-Archives of SSP 1.0 hold units of FMI 2.0, those of SSP 2.0 units of FMI 3.0, whose belt fields are connectors with a
+Archives of SSP 1.0 contain units of FMI 2.0, those of SSP 2.0 units of FMI 3.0, whose belt fields are connectors with a
 dimension. SSP 2.0 knows no terminals: a flange is connected by its speed and its torque in both.
 
-``SystemStructure.ssd`` describes the system, ``resources/COMPONENT.fmu`` are its units. What several importers read
-differently, or not at all, is avoided:
+``SystemStructure.ssd`` describes the system, ``resources/COMPONENT.fmu`` are its units. Features that several importers
+read differently, or not at all, is avoided:
 
 - Only components have connectors: all their outputs, and the inputs that are connected.
 - The parameters are the start values of the units as well as a parameter set in the description. In SSP 1.0 an
   enumeration is its item's number there: ecos and libcosim refuse ``ssv:Enumeration``, OMSimulator skips it.
-- Connections carry no factors. Signs are right as they are, see `rtcvt.vehicle`.
-- SSP has no place for the step size. It stands in the annotation of the Open Simulation Platform, which its
-  importer reads, and in the description, with the step up to which flanges are stable where inputs are held.
+- Connections carry no factors. Signs are right without factors, see `rtcvt.vehicle`.
+- SSP has no place for the step size. It is in the annotation of the Open Simulation Platform, which its importer reads,
+and in the description, with the step up to which flanges are stable with constant inputs.
 """
 
 from collections.abc import Sequence

@@ -1,19 +1,19 @@
-"""Where a unit is from and how good it is, in the unit: Simulation Resource Meta Data.
+"""Origin and accuracy of a unit, in the unit: Simulation Resource Meta Data.
 
-``extra/org.ssp-standard.ssp-traceability.srmd/resourceMetaData.srmd``, as SSP Traceability 1.0-rc.2 (Modelica
-Association, 2025) has it for FMUs: classifications, each a list of keywords and values. Texts are plain, all else is
-JSON.
+``extra/org.ssp-standard.ssp-traceability.srmd/resourceMetaData.srmd`` in the form of SSP Traceability 1.0-rc.2
+(Modelica Association, 2025) for FMUs: classifications, each a list of keywords and values. Texts are plain, all other
+values JSON.
 
 ==================  ==================================================================================================
 ``rtcvt.origin``    unit, model, version and revision of rtcvt, SHA-256 of the unit file
-``rtcvt.range``     what inputs and parameters may be, and, of a reduced model, the range of its data: low, high
-``rtcvt.check``     what was compared with what; by scenario and signal its RMS error over the signal's largest value,
-                    what is allowed, and the largest error [unit]; how many are within
+``rtcvt.range``     allowed inputs and parameters, and, of a reduced model, the range of its data: low, high
+``rtcvt.check``     the models compared; by scenario and signal the RMS error over the signal's largest value,
+                    the allowed error, and the largest error [unit]; how many are within
 ``rtcvt.reduction`` errors of a reduced model on runs that it has not seen
 ``rtcvt.bands``     5, 50 and 95 % of a calibration's posterior at operating points
 ==================  ==================================================================================================
 
-No classification of these is a standard's, and the check's is there only if the unit was checked.
+None of these classifications is from a standard; that of the check exists only if the unit was checked.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ Evidence = Mapping[str, Mapping[str, Any]]
 
 
 def evidence(unit: Any, errors: Sequence[ErrorRow] | None) -> dict[str, dict[str, Any]]:
-    """What is known of a unit's accuracy, by classification: of its check and of its kind."""
+    """Evidence of a unit's accuracy by classification: from its check and from its kind."""
     kind = unit.kind_record
     found: dict[str, dict[str, Any]] = {} if kind.evidence is None else kind.evidence(unit)
     if errors:

@@ -1,16 +1,16 @@
 """Kernels as C99: the text of a numba kernel, read once, becomes a readable C function with the same bits.
 
 The kernels keep to a subset of Python (see `rtcvt.kernel`) in which every statement has one meaning in C. `lower` reads
-a kernel's syntax tree, checks it against the subset below and gives every expression a type; what results is a small
+a kernel's syntax tree, checks it against the subset below and gives every expression a type; the result is a small
 typed tree (`Function`), which `print_c` writes as C. Called kernels follow, callees first. Nothing is inferred from
 values, nothing is reordered, so a C compiler that neither contracts nor reassociates floating-point operations
-(``-ffp-contract=off``, no ``-ffast-math``) computes what numba computes.
+(``-ffp-contract=off``, no ``-ffast-math``) computes the same as numba.
 
 The subset
 ----------
 Types
     float64, int64, bool and 1-D float64 arrays, some of which are constant: their elements are only read. Constants may
-    be packed in single precision, two in the place of a double: ``a[i:].view(np.float32)``, in which places count anew.
+    be packed in single precision, two in the place of a double: ``a[i:].view(np.float32)``, with its own places from 0.
     A variable has one type for good, a kernel one type of each parameter and of its result; an integer becomes a float
     only in arithmetic, comparisons and when stored in an array.
 Statements
@@ -175,7 +175,7 @@ class Assign:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """A call for its effect, or the result that nothing needs of one that stands ahead."""
+    """A call for its effect, or an unused result of a call that was moved before the statement."""
 
     call: Expression
 
@@ -313,7 +313,7 @@ def _home(python: Any) -> str:
 
 
 class _Reader:
-    """What all kernels share while they are read: names, signatures, constants."""
+    """Shared by all kernels during the translation: names, signatures, constants."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -341,7 +341,7 @@ class _Reader:
                 raise TranslationError(f"{place}: {differ} as in the call of {python.__name__} at {first}")
         if name is None:
             name = self.prefix + python.__name__.lstrip("_")
-            if self.names.get(name, python) is not python:  # kinds of machines call their kernels alike
+            if self.names.get(name, python) is not python:  # kernels of different kinds have the same names
                 name = self.prefix + _home(python) + python.__name__.lstrip("_")
             if known:
                 name = f"{name}_{len(known) + 1}"
@@ -721,7 +721,7 @@ def _returns(body: Sequence[Statement]) -> bool:
 
 
 def _homes(function: Function) -> dict[str, tuple[Statement, ...]]:
-    """Innermost block that holds every use of each variable."""
+    """Innermost block that contains every use of each variable."""
     paths: dict[str, list[tuple[Statement, ...]]] = {}
     parameters = dict(function.parameters)
 
@@ -874,7 +874,7 @@ def print_c(program: Program, title: str, entries: Sequence[str] = (), static: b
 
 
 def _of_rows(function: Function) -> str:
-    """A function, and what makes of it the two of which one is taken."""
+    """A function, and the macros that make two versions of it, one of which is called."""
     body = _Printer(replace(function, name=f"{function.name}_any")).text()
     parameters = ", ".join(f"{_C_TYPES[t]}{name}" for name, t in function.parameters)
     arguments = ", ".join(name for name, _ in function.parameters)

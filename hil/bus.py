@@ -1,22 +1,22 @@
-"""Variables on a CAN bus: messages by a database, guarded by counter and checksum, disturbed by faults on purpose.
+"""Variables on a CAN bus: messages by a database, with counter and checksum; faults can be injected.
 
-A receiver takes a message only if its CRC is right and its counter goes on: by 1, or by up to `LEAP` if some were lost.
-A repeated counter is refused; after a larger gap the first message is refused and the next ones are taken (as the
-state machine of AUTOSAR's E2E profile 1). What is refused is counted and changes nothing, so a receiver's time-out
-covers it. Messages of a given database without signals ``CRC`` and ``Alive`` are taken as they come, padded ones too.
+A receiver accepts a message only if its CRC is right and its counter has increased: by 1, or by up to `LEAP` if some
+were lost. A repeated counter is refused; after a larger gap the first message is refused and the next ones are accepted
+(as the state machine of AUTOSAR's E2E profile 1). Refused messages are counted and change nothing, so a receiver's
+time-out covers them. Messages of a given database without signals ``CRC`` and ``Alive`` are accepted without these
+checks, padded ones too.
 
-A value has the unit of its signal on the bus and that of its variable elsewhere, see `Wire`. One that is beyond the
-range of its signal or of its variable is clamped to it, sent or received. A value that is not finite is not sent, nor
-is its message: the other side's time-out says that it is missing. A received one that is none is left out, so the last
-good value holds until its time-out: one that is not finite, no item of an enumeration, "error" or "not available" in
-the database's value table, in a dozen languages, or beyond the range with any name there, or as one of SAE J1939's
-numbers (the topmost byte 0xFE or 0xFF of an unsigned signal, or the two largest numbers of a shorter one). All are
-counted by signal. A message for which
-the interface has no room, since nobody on the bus acknowledges, is lost and counted. Error and remote frames are no
-messages.
+A value has the unit of its signal on the bus and that of its variable elsewhere, see `Wire`. A value beyond the range
+of its signal or of its variable is clamped to it, sent or received. A value that is not finite is not sent, nor is its
+message: the time-out of the other side reports that it is missing. A received value that is no number is ignored, so
+the last good value is used until its time-out. Such values are: not finite; no item of an enumeration; "error" or "not
+available" in the database's value table, in a dozen languages; a named value beyond the range; a number that SAE J1939
+reserves (the topmost byte 0xFE or 0xFF of an unsigned signal, or the two largest numbers of a shorter one). All are
+counted by signal. A message that the interface has no room for, since nobody on the bus acknowledges, is lost and
+counted. Error and remote frames are ignored.
 
-A multiplexed message is sent once for each setting of its multiplexers under which a variable is in it. One of more
-than 8 bytes is a frame of CAN FD, at one bit rate.
+A multiplexed message is sent once for each setting of its multiplexers with a variable in it. A message of more than 8
+bytes is a frame of CAN FD, at one bit rate.
 """
 
 import errno
@@ -52,17 +52,17 @@ ARPHRD_CAN, IFF_UP = "280", 0x1  # <net/if_arp.h>, <net/if.h>
 BUS_ERRORS = (can.CanError, OSError)
 NEVER_SENT = 15  # of counters that count to 14
 LEAP = 3
-FD_SIZE = 72  # <linux/can.h>, of a frame of CAN FD, which an interface for it takes
-LONGEST = 64  # [bytes] of a message in CAN FD
+FD_SIZE = 72  # <linux/can.h>, size of a frame of CAN FD, if the interface accepts it
+LONGEST = 64  # [bytes] of the longest message in CAN FD
 MOST_PAGES = 256  # of a multiplexed message
 FLOATS = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(float).max)}  # largest, by bits
-KEPT = 2**17  # last round trips and gaps that count
+KEPT = 2**17  # number of stored round trips and gaps
 
 
 def open_bus(channel: str, fd: bool = False) -> can.BusABC:
     """A bus from ``INTERFACE:CHANNEL``, e.g. ``socketcan:can0``, ``udp_multicast:239.74.163.2`` or ``virtual:rig``.
 
-    Of ``udp_multicast`` see `rtcvt.hil.multicast`. `fd`: it is to take messages of CAN FD.
+    For ``udp_multicast`` see `rtcvt.hil.multicast`. `fd`: whether it needs messages of CAN FD.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def open_bus(channel: str, fd: bool = False) -> can.BusABC:
 
 
 def _require_up(name: str, channel: str, fd: bool) -> None:
-    """What can be known of an interface of the system before it is opened: later it would only fall silent."""
+    """Check an interface of the system before it is opened: later errors would only be silence."""
     if not hasattr(socket, "AF_CAN"):
         raise InputError("--can", "", channel, "another interface: this system has no SocketCAN")
     try:
@@ -237,7 +237,7 @@ _ERROR = re.compile(
 
 @cache
 def _says(text: str) -> str:
-    """What an entry of a value table says of a number that is none, in the words of some languages."""
+    """Meaning of an entry of a value table that is no number, such as "error", in several languages."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", unicodedata.normalize("NFKC", text)).casefold()
     plain = "".join(c for c in unicodedata.normalize("NFD", words) if not unicodedata.combining(c)).strip()
     return "not available" if _NONE.search(plain) else "error" if _ERROR.search(plain) else ""
@@ -272,8 +272,8 @@ def quantum(message: Message, variables: Mapping[str, str]) -> list[Quantum]:
 
 
 def reach(signal: Signal) -> tuple[float, float]:
-    """Smallest and largest value that a signal takes: what its bits hold, within the range that its database gives, but
-    for numbers at its ends that are none."""
+    """Smallest and largest value of a signal: the range of its bits, within the range of its database, without reserved
+    numbers at its ends."""
     first, last = _raw(signal)
     scale, offset = float(signal.conversion.scale), float(signal.conversion.offset)
     low, high = sorted((first * scale + offset, last * scale + offset))
@@ -288,7 +288,8 @@ def reach(signal: Signal) -> tuple[float, float]:
 
 
 def idle(signal: Signal) -> float:
-    """What a signal without a variable is sent as: its database's start value within its bits, or 0 on the bus."""
+    """Value that is sent for a signal without a variable: the database's start value within its bits, or 0 on the
+    bus."""
     said, (low, high) = signal.raw_initial, _raw(signal)
     raw = min(max(said, low), high) if isinstance(said, int | float) and math.isfinite(said) else 0.0
     return raw * float(signal.conversion.scale) + float(signal.conversion.offset)
@@ -311,7 +312,7 @@ def _declared(signal: Signal) -> tuple[float, float]:
 
 
 def _lacking(signal: Signal, raw: float, beyond: bool) -> str:
-    """What a raw value says that is none; empty if it is one. `beyond`: it lies beyond the range."""
+    """Reason why a raw value is no number; empty if it is one. `beyond`: it is outside the range."""
     if signal.is_float:
         return ""
     choices: Mapping[int, object] = signal.choices or {}
@@ -339,20 +340,20 @@ class Node:
     bus : can.BusABC
         See `open_bus`.
     sent, received : sequence of Message
-        Of the database.
+        Messages of the database.
     variables : mapping of str to str
-        Variable by signal.
+        Name of the variable by signal.
     shown : mapping of str to str, optional
-        The same for what is sent, if that is more. Signals of sent messages without a variable have the start value of
-        their database, or 0 on the bus.
+        The same for sent messages, if they have more. Signals of sent messages without a variable have the start value
+        of their database, or 0 on the bus.
     faults : sequence of Fault
         Of kind ``drop``, ``delay``, ``duplicate`` and ``corrupt``.
     acting : callable
-        Whether a fault acts now.
+        Whether a fault is active now.
     rare : set of int
         Identifiers of received messages that have no cycle.
     wires : mapping of (int, str) to Wire
-        By identifier and signal, of those whose value is not that of the variable.
+        Conversions by identifier and signal, for values that differ from those of the variable.
     """
 
     bus: can.BusABC
@@ -368,10 +369,10 @@ class Node:
     trips: deque[float] = field(
         default_factory=lambda: deque(maxlen=KEPT)
     )  # [s] from sending a counter to seeing its echo
-    gaps: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # [s] between messages that were taken
+    gaps: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # [s] between accepted messages
     clamped: Counter[str] = field(default_factory=Counter)  # values beyond their range, by signal
     not_finite: Counter[str] = field(default_factory=Counter)  # values that were not sent, by signal
-    held: Counter[str] = field(default_factory=Counter)  # received ones that are none, with why
+    held: Counter[str] = field(default_factory=Counter)  # received values that are no numbers, with the reason
 
     def __post_init__(self) -> None:
         self._by_id = {m.frame_id: m for m in self.received}
@@ -464,7 +465,7 @@ class Node:
         return value if wire is None else (value - wire.offset) / wire.factor
 
     def flush(self) -> None:
-        """Send what is due."""
+        """Send the messages that are due."""
         while self._outgoing and self._outgoing[0][0] <= time.monotonic():
             frame = heapq.heappop(self._outgoing)[2]
             try:
@@ -477,12 +478,12 @@ class Node:
                 self.counts["sent"] += 1
 
     def receive(self, timeout: float) -> dict[str, float]:
-        """Values by variable of the next message that is taken, nothing if there is none within `timeout` [s].
+        """Values by variable of the next accepted message; empty if there is none within `timeout` [s].
 
         Raises
         ------
         can.CanError, OSError
-            The bus is gone.
+            The bus is lost.
         """
         end = time.monotonic() + timeout
         while True:
@@ -501,14 +502,14 @@ class Node:
                     heapq.heappush(self._incoming, (at, next(self._order), disturbed))
 
     def _name(self, frame: can.Message) -> str | None:
-        """The message that a frame holds, if one of those that are received."""
+        """Name of the received message in a frame, or None."""
         message = self._by_id.get(frame.arbitration_id)
         if message is None or frame.is_error_frame or frame.is_remote_frame:
             return None
         return message.name if message.is_extended_frame == frame.is_extended_id else None
 
     def counted(self) -> dict[str, int]:
-        """Messages by what became of them; those that could not be read are the bus's to count."""
+        """Numbers of messages by result; the bus counts those that could not be read."""
         unreadable = getattr(self.bus, "unreadable", 0)
         return dict(self.counts) | ({"unreadable": unreadable} if unreadable else {})
 
@@ -528,7 +529,7 @@ class Node:
         message = self._by_id[frame.arbitration_id]
         self.counts["received"] += 1
         names = self._names[message.frame_id]
-        data = bytes(frame.data[: message.length])  # of what a sender pads, the rest is nothing
+        data = bytes(frame.data[: message.length])  # without the padding of a sender
         if len(data) < message.length:
             self.counts["wrong length"] += 1
             return {}
@@ -593,7 +594,7 @@ class Node:
         return 0 < ahead <= LEAP
 
     def _disturbed(self, frame: can.Message, name: str, now: float) -> Iterable[tuple[float, can.Message]]:
-        """What becomes of a message, and when."""
+        """Frames that a fault makes of a message, with their times."""
         copies = [(now, frame)]
         for fault in self.faults:
             if not self.acting(fault) or fault.message not in (None, name) or self._random.random() >= fault.share:

@@ -1,16 +1,16 @@
 """The rig's side of a CAN bus: outputs go out after the steps, inputs come in, each in a thread of its own.
 
-Of a given database what the unit has is used: signals are found by the names of variables (`rtcvt.files.names`), values
-are converted between the units of both, and the rig sends only messages of its own node. Inputs and parameters in them
-are sent as they are. Each message keeps the cycle time of its database, or the one that is asked for, in whole steps.
-What is not as one would expect is told in notes.
+Of a given database the unit's part is used: signals are found by the names of variables (`rtcvt.files.names`), values
+are converted between the units of both, and the rig sends only messages of its own node. Other signals in them are sent
+unchanged. Each message has the cycle time of its database, or the requested one, in whole steps. Unexpected conditions
+are listed in notes.
 
-Inputs that the scenario drives stay its own; all others come from the bus. Until the first message, and when none was
-taken for the time-out, an input has its fall-back: the loop in C sees to that, whatever becomes of these threads. While
-a step takes longer than the time-out the fall-back outputs are sent in its place. At the end they are sent three times,
-so that the other side has them even if a message gets lost. A watchdog's heartbeat (`rtcvt.hil.dbc`) goes on only while
-steps are made. A tunable parameter changes with each message that has it; a value out of its range is refused and
-counted. The threads have the real-time scheduler where permitted.
+The scenario's inputs stay its own; all others come from the bus. Until the first message, and when none was accepted
+for the time-out, an input has its fall-back value: the loop in C does this, independent of these threads. While a step
+takes longer than the time-out the fall-back outputs are sent instead. At the end they are sent three times, in case a
+message gets lost. A watchdog's heartbeat (`rtcvt.hil.dbc`) increases only while steps are made. A tunable parameter
+changes with each message that has it; a value out of its range is refused and counted. The threads have the real-time
+scheduler where permitted.
 """
 
 import logging
@@ -120,23 +120,23 @@ def can_attachment(
     nodes: Sequence[str] = (),
     send: Mapping[str, float | None] | None = None,
 ) -> Callable[[Fmu, Scenario | None, float], Attachment]:
-    """What makes the attachment for a run.
+    """Return the function that makes the attachment for a run.
 
     Parameters
     ----------
     channel : str
         See `rtcvt.hil.bus.open_bus`.
     dbc : Path, optional
-        A database; by default one is generated, see `rtcvt.hil.dbc`. Of a given one the messages count whose signals
-        are called like variables: those with outputs are sent, those with inputs are received.
+        A database; by default one is generated, see `rtcvt.hil.dbc`. Messages of a given one are used if their signals
+        have names of variables: those with outputs are sent, those with inputs are received.
     timeout : float
-        How long a value from the bus holds [s].
+        Time [s] after which a value from the bus is replaced by the fall-back.
     save : Path, optional
         Where to write the generated database, for the other side.
     nodes : sequence of str
-        Of the database, whose messages the rig sends; by default ``RIG``, or the only one that sends outputs.
+        Nodes of the database whose messages the rig sends; by default ``RIG``, or the only one that sends outputs.
     send : mapping of str to float or None, optional
-        What is sent, all by default: outputs, or messages of a given database, by name or pattern (``shaft.*``), and
+        Values to send, by default all: outputs, or messages of a given database, by name or pattern (``shaft.*``), and
         their cycle time [s], None for that of the database.
     """
 
@@ -176,7 +176,7 @@ def _chosen(send: Mapping[str, float | None], known: Sequence[str]) -> dict[str,
     for pattern, cycle in send.items():
         matching = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
         if not matching:
-            raise InputError("--send", "", pattern, f"a name or pattern of what is sent{near(pattern, known)}")
+            raise InputError("--send", "", pattern, f"a name or pattern of a value to send{near(pattern, known)}")
         found |= dict.fromkeys(matching, cycle)
     return found if send else dict.fromkeys(known)
 
@@ -193,11 +193,11 @@ def _on_the_bus(fmu: Fmu, scenario: Scenario | None) -> tuple[list[Variable], tu
 
 @dataclass(frozen=True)
 class _Plan:
-    """Which messages of a database mean what."""
+    """Messages of a database by their meaning for the rig."""
 
     names: Mapping[str, str]  # of variables, by signal
     taken: list[Message]
-    rare: list[Message]  # taken, too, but sent only when a parameter is to change
+    rare: list[Message]  # also accepted, but sent only when a parameter is to change
     given: list[Message]
     arriving: list[str]  # inputs
     tunable: list[str]  # parameters that the other side may change
@@ -207,15 +207,15 @@ class _Plan:
     quanta: dict[str, float]
     load: float  # of the bus, 1 is all of it
     wires: dict[tuple[int, str], Wire]
-    notes: list[str]  # what the user should know
+    notes: list[str]  # notes for the user
 
 
 def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variable], outputs: Sequence[Variable],
           parameters: Sequence[Variable], step: float, nodes: Sequence[str],
           shown: Mapping[str, Variable] | None = None,
           send: Mapping[str, float | None] | None = None) -> _Plan:  # fmt: skip
-    """Match the messages of a database with variables, check them, and note what the user should know. `shown`: what
-    may be sent, by signal, if that is more."""
+    """Match the messages of a database with variables, check them, and collect notes for the user. `shown`: values that
+    may be sent by signal, if there are more."""
     variables = {called[v.name]: v for v in (*inputs, *outputs, *parameters)}
     shown = {**(shown or {}), **variables}
     found = OWN | {signal: v.name for signal, v in variables.items()}
@@ -226,7 +226,7 @@ def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variab
     for key, value, allowed in _faults(used, given, found):
         raise InputError("--dbc", key, value, allowed)
     wires, without = _wires(used, shown, {v.name for v in inputs})
-    notes += [f"taken as they are, since one side has no unit: {_listed(without)}"] * bool(without)
+    notes += [f"used without conversion, since one side has no unit: {_listed(without)}"] * bool(without)
     notes += _empty_ranges(used, found) + names.changed(called, "on the bus") + _unused(database, used)
     arriving = {found[s.name] for m in (*taken, *rare) for s in m.signals if s.name in found}
     arriving -= {v.name for v in outputs} | set(OWN.values())
@@ -322,7 +322,7 @@ def _match(
 def _faults(
     used: Sequence[Message], given: Sequence[Message], found: Mapping[str, str]
 ) -> Iterator[tuple[str, str | None, str]]:
-    """What the rig cannot do with messages: key, value and what is allowed."""
+    """Faults of messages that the rig cannot inject: key, value and what is allowed."""
     for message in used:
         require_usable(message)
     for m in given:
@@ -456,7 +456,7 @@ class _Side:
             self._finished.set()
             for thread in threads:
                 thread.join()
-            with suppress(Exception):  # said before
+            with suppress(Exception):  # reported before
                 for _ in range(3):
                     self.node.send(self._values())
             self._bus.shutdown()
@@ -512,12 +512,12 @@ class _Side:
         except BUS_ERRORS as error:
             if not self._finished.is_set():
                 self._running.stop(f"the bus {self._channel} is gone: {error}")
-        except Exception as error:  # a thread that ends says so, whatever ended it
+        except Exception as error:  # a thread reports every error that ends it
             what = f"{work.__name__.strip('_')} failed: {type(error).__name__}: {error}"
             self._running.stop(f"the bus {self._channel}: {what}")
 
     def _troubles(self) -> dict[str, int]:
-        """What a reader of the live page should know, by what it is."""
+        """Troubles for the live page: their numbers by name."""
         unreadable = self.node.counted().get("unreadable", 0)
         return (
             {f"{name} clamped": count for name, count in self.node.clamped.items()}

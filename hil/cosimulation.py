@@ -39,10 +39,10 @@ Call = tuple[str, Callable[[int], int]]  # name, and function of the step's numb
 
 STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
-EARLY, NO_STEP, ENDLESS = 100, 101, 102  # what fmi3DoStep says by its flags, see ``native/loop.c``
-IN_EVENT_MODE = 200  # added to the status of a call there
-MOST_EVENTS = 1000  # in a step, and iterations of one
-PYTHON = "finalizePythonInterpreter"  # that a library of pythonfmu has
+EARLY, NO_STEP, ENDLESS = 100, 101, 102  # results by the flags of fmi3DoStep, see ``native/loop.c``
+IN_EVENT_MODE = 200  # added to the status of a call in event mode
+MOST_EVENTS = 1000  # in a step, and iterations of an event
+PYTHON = "finalizePythonInterpreter"  # exported by a library of pythonfmu
 STATUS_CALLS = ("fmi2GetBooleanStatus", "fmi2GetRealStatus")
 SAID = {
     EARLY: "early, which was not allowed",
@@ -73,11 +73,11 @@ class Slave:
     warnings : int
         Calls in steps that returned fmi2Warning or fmi3Warning.
     failure : str
-        Why a step failed; empty if none did.
+        Cause of a failed step; empty if none failed.
     terminated_at : float or None
         When the unit ended the simulation [s], which is no failure.
     next_event : float
-        Time of the next event that the FMU knows of [s], if event mode is used.
+        Time of the next event that the FMU has announced [s], if event mode is used.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Slave:
     ):
         self._log = log
         self._given: dict[str, float | str] = {}  # parameters that were set
-        self._refused = ""  # what could not be set
+        self._refused = ""  # variable that could not be set
         self.next_event = np.inf
         self._events = events
         self.warnings = 0
@@ -116,7 +116,7 @@ class Slave:
 
     @property
     def y(self) -> Array:
-        """Outputs, shape (n + 1, n_y); row 0 holds those after initialisation, row k + 1 those after step k."""
+        """Outputs, shape (n + 1, n_y); row 0 after initialisation, row k + 1 after step k."""
         y = np.empty(self._shape)
         for group in self._outputs:
             y[:, group.columns] = group.values
@@ -194,7 +194,7 @@ class Slave:
 
     @property
     def addresses(self) -> tuple[int, list[int]]:
-        """Addresses of the instance and of its functions, as `Loop.attach` wants them."""
+        """Addresses of the instance and of its functions, for `Loop.attach`."""
         names = ["fmi3DoStep", "", ""]
         if self._fmu.fmi == 2:
             names = ["fmi2DoStep", *(n if n in self._instance.there else "" for n in STATUS_CALLS)]
@@ -365,9 +365,9 @@ class Slave:
         return np.array([reference for _, reference in owners], dtype=np.uint32)
 
     def _terminated(self, status: int, k: int) -> bool:
-        """Whether a step that was discarded is the end of the simulation: the unit asked for it, and got on until then.
+        """Whether a discarded step is the end of the simulation: the unit requested it, after it had advanced.
 
-        A unit of pythonfmu says that it is terminated whenever it refuses a step.
+        A unit of pythonfmu reports termination whenever it refuses a step.
         """
         if status != DISCARD or self._fmu.fmi != 2 or not self._instance.there.issuperset(STATUS_CALLS):
             return False
@@ -403,7 +403,7 @@ class Slave:
         return groups
 
     def _first_ticks(self) -> list[Call]:
-        """Calls in the event mode behind the initialisation: ticks at the start, and inputs that belong to them."""
+        """Calls in the event mode after the initialisation: ticks at the start, and inputs that belong to them."""
         now = [ticks for ticks in self._ticks if ticks.first == 0]
         of_them = [replace(group, ticks=None) for group in self._inputs if group.ticks in now]
         return [self._tick(ticks, at_start=True) for ticks in now] + [self._transfer("Set", g) for g in of_them]
@@ -458,20 +458,20 @@ def start(
     starts : mapping
         Values of parameters and texts that are set before initialisation, see `Fmu.starts`.
     u : array, shape (n + 1, n_u)
-        Inputs; row k is held during step k.
+        Inputs; row k is constant during step k.
     step : float
         Communication step [s].
     loop : Loop, optional
-        Whose logger takes the FMU's messages.
+        Loop with the logger for the FMU's messages.
     events : bool, optional
         Whether event mode is used (FMI 3.0); by default if the FMU needs it.
     logging : bool
-        Whether messages are taken, if there is no `loop`, which says so itself.
+        Whether messages are logged; a `loop` has its own setting.
 
     Raises
     ------
     InputError
-        The library cannot be loaded, or the FMU refuses instantiation or initialisation; with what it logged.
+        The library cannot be loaded, or the FMU refuses instantiation or initialisation; with its log.
     """
     log = _Log(fmu, loop, logging)
     if fmu.fmi == 3:
@@ -480,7 +480,9 @@ def start(
     used = False
     try:
         if fmu.fmi == 2:
-            instance.instantiate(callbacks=log.callbacks(), loggingOn=log.on)  # some say why they fail only then
+            instance.instantiate(
+                callbacks=log.callbacks(), loggingOn=log.on
+            )  # some log the cause of a failure only then
         else:
             used = _instantiate_fmi3(instance, log, _event_modes(fmu) if events is None else [events])
     except InputError:
@@ -523,9 +525,7 @@ def _lenient(base: Any, fmu: Fmu) -> Any:
 
     def call(self: Any, name: str, *given: Any) -> Any:
         if name == "fmi2Instantiate" and PYTHON in self.there:
-            folder = unquote_to_bytes(
-                given[3]
-            )  # it knows %20 alone, and ends the process at a folder that is not there
+            folder = unquote_to_bytes(given[3])  # it decodes %20 alone, and ends the process if a folder is missing
             if b"%20" in folder:
                 raise InputError(fmu.file, "TMPDIR", unquote(given[3]), "a folder without %20 for a unit of pythonfmu")
             given = (*given[:3], folder, *given[4:])
@@ -563,9 +563,9 @@ def _messages(fmi: int, logging: bool) -> Messages | None:
 
 
 class _Log:
-    """Where a unit's messages go: to the logger in C, or to one in Python where there is none.
+    """Logger of a unit's messages: the logger in C, or one in Python where there is none.
 
-    That in Python takes a message as it is: it cannot reach its arguments.
+    The one in Python keeps the format of a message: it cannot read its arguments.
     """
 
     def __init__(self, fmu: Fmu, loop: Loop | None, logging: bool):
@@ -638,7 +638,7 @@ def _instantiate_fmi3(instance: Any, log: _Log, modes: Iterable[bool]) -> bool:
 
 
 def fetch_messages(log: deque[str], messages: Messages, fmu: Fmu) -> None:
-    """Append what the logger in C took, with names in place of references."""
+    """Append the messages of the logger in C, with names in place of references."""
     log.extend(f"{status_name(status, messages.fmi)}: {fmu.spelled(text)}" for status, text in messages.take())
 
 
@@ -651,7 +651,7 @@ def warned(log: Sequence[str], warnings: int) -> list[str]:
 
 
 def status_name(status: int, fmi: int = 2) -> str:
-    """The name of a status of FMI 2.0 or 3.0, or what the flags of ``fmi3DoStep`` say."""
+    """The name of a status of FMI 2.0 or 3.0, or of the flags of ``fmi3DoStep``."""
     if fmi == 3 and status in SAID:
         return SAID[status]
     if IN_EVENT_MODE <= status < 2 * IN_EVENT_MODE:

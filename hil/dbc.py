@@ -11,15 +11,15 @@ byte     signal       meaning
 2 to 7   by variable  see below
 =======  ===========  ==============================================================================
 
-One more message is the watchdog's: ``rig_heartbeat``, the steps made, of which the low 16 bits, and ``rig_state``, see
-`STATES`. The heartbeat goes on only while steps are made in time, whatever else is sent.
+One more message is for a watchdog: ``rig_heartbeat``, the low 16 bits of the number of steps, and ``rig_state``, see
+`STATES`. The heartbeat increases only while steps are made in time, even if other messages are sent.
 
-A tunable parameter has a message of its own, which the other side sends when it wants another value.
+A tunable parameter has a message of its own, which the other side sends to change the value.
 
-A variable with a range takes 16 bits over it if that is fine enough, see `FINEST`, a truth value 8 bits, an integer as
-many of `WIDTHS` as its range needs, any other a float of 32 bits. The cycle time is the step, or the smallest multiple
-of it of at least 1 ms. A signal is called like its variable, by the rules of `rtcvt.files.names`; names of more than 32
-characters stand in the attributes for them. The text is in code page 1252, as tools for these files read it.
+A variable with a range has 16 bits over it if that is fine enough, see `FINEST`, a Boolean 8 bits, an integer as many
+of `WIDTHS` as its range needs, any other a float of 32 bits. The cycle time is the step, or the smallest multiple of it
+of at least 1 ms. A signal has the name of its variable, by the rules of `rtcvt.files.names`; names of more than 32
+characters are in the attributes for them. The text is in code page 1252, as tools for these files read it.
 """
 
 import re
@@ -47,9 +47,9 @@ STATES = RUNNING, FALLEN, OVER = 1, 2, 3  # steps are made; outputs at their fal
 RIG, OTHER = "RIG", "ECU"
 PAYLOAD_BITS, FIRST_BIT = 48, 16
 STEPS = 2**16 - 1
-CLASSIC = 8  # [bytes] of a message that is not one of CAN FD
-BITRATE = 500e3  # [bit/s] of a bus that says nothing else
-MOST_LOAD = 0.7  # above which messages of low priority come late
+CLASSIC = 8  # [bytes] of a message without CAN FD
+BITRATE = 500e3  # [bit/s] default
+MOST_LOAD = 0.7  # load of the bus above which messages of low priority come late
 LARGEST, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 FINEST, SHARE = 0.1, 1e-3  # a range is sent if its step is below this, or below this share of the nominal value
 WIDTHS = (8, 16, 32, PAYLOAD_BITS)  # [bits] of integers
@@ -58,7 +58,7 @@ _LONG = {"SG_": "SystemSignalLongSymbol", "BO_": "SystemMessageLongSymbol"}
 
 
 def signal_names(variables: Sequence[Variable]) -> dict[str, str]:
-    """What the variables of a unit are called on the bus, by name: all of them, since they are told apart together."""
+    """Names of the variables of a unit on the bus, by name: for all together, so that they are unique."""
     return names.mapped((v.name for v in variables), "identifier", RESERVED)
 
 
@@ -156,19 +156,19 @@ def cycle_of(message: Message, step: float) -> float:
 
 
 def load(frames: Iterable[tuple[Message, float]], bitrate: float = BITRATE) -> float:
-    """Share of the bus's time that messages take, with as many stuffed bits as there may be.
+    """Load of the bus by messages, with the largest possible number of stuffed bits.
 
     A frame of n bytes has g + 8 n + 13 + floor((g + 8 n - 1)/4) bits, g = 34, with 29 bits of identifier 54 (Davis et
-    al. 2007, Controller Area Network schedulability analysis, eq. (2)). One of CAN FD counts at one bit rate: g = 22 or
-    41, behind it 4 bits of stuff count and a CRC of 17, above 16 bytes 21, with a fixed bit before and after each four
-    (ISO 11898-1).
+    al. 2007, Controller Area Network schedulability analysis, eq. (2)). A frame of CAN FD is computed at one bit rate:
+    g = 22 or 41, then 4 bits of stuff count and a CRC of 17, above 16 bytes 21, with a fixed bit before and after each
+    four (ISO 11898-1).
 
     Parameters
     ----------
     frames : iterable of (Message, float)
         Message of each frame, and its cycle time [s].
     bitrate : float
-        Of the bus [bit/s].
+        Bit rate of the bus [bit/s].
     """
     bits = 0.0
     for message, cycle in frames:
@@ -183,7 +183,7 @@ def load(frames: Iterable[tuple[Message, float]], bitrate: float = BITRATE) -> f
 
 
 def is_fd(message: Message) -> bool:
-    """Whether a message takes frames of CAN FD."""
+    """Whether a message needs frames of CAN FD."""
     return message.is_fd or message.length > CLASSIC
 
 
@@ -193,7 +193,7 @@ def size_of(message: Message) -> int:
 
 
 def parse(text: str, kind: str = "dbc") -> Database:
-    """The database of a text. What is odd in messages is for those to say who use them."""
+    """Parse the text of a database. Users of its messages check these."""
     return cantools.database.load_string(text, kind, strict=False)  # type: ignore[return-value]
 
 
@@ -284,7 +284,7 @@ def _watchdog(name: str) -> str:
 
 
 def _purpose(identifier: int) -> str:
-    """What a message of the generated database is for."""
+    """Purpose of a message of the generated database."""
     if identifier == WATCHDOG:
         return "heartbeat and state of the rig"
     if identifier >= PARAMETERS:

@@ -1,4 +1,4 @@
-"""The KERS torque controller as a control unit of its own: a process that knows the variator by its bus only.
+"""The KERS torque controller as a separate control unit: a process connected to the variator by the bus only.
 
 It is the law of `rtcvt.control.kers`, Tebaldi and Zanasi 2022, section 6.2, for a bus. The law feeds the estimated
 torque back with a gain of about ``K_theta N1 omega`` (some 50 for the toroidal KERS), which no sampled loop with a
@@ -10,22 +10,22 @@ so that ``theta' = s K_theta (tau_des - tau_est)`` can be solved for the rate, s
 
     theta' = s K_theta (tau_des - J w' + A w) / (1 + s K_theta N1 w).
 
-``J``, ``N1`` and ``A`` at the measured tilt are all that is fed back; the delay acts on them only, and they change
-slowly. ``K_w`` acts on the twist rate of the shaft's spring, which the rigid model does not know: with slow demands it
-is ``tau'/c``, some 1e-3 rad/s. ``w'`` is the difference of measured speeds over `WINDOW`; over a shorter time it
-would feed back the lightly damped oscillation of that spring. The rate and the tilt keep to their limits. The actuator
+Only ``J``, ``N1`` and ``A`` at the measured tilt are fed back; they change slowly, so the delay matters little. ``K_w``
+multiplies the twist rate of the shaft's spring, which the rigid model does not have: with slow demands it is
+``tau'/c``, some 1e-3 rad/s. ``w'`` is the difference of measured speeds over `WINDOW`; over a shorter time it would
+feed back the lightly damped oscillation of that spring. The rate and the tilt are within their limits. The actuator
 in the unit (`rtcvt.control.position`) follows with the time constant T_a, so it gets
 
     theta_des = theta_cmd + T_a theta',    theta_cmd = integral of theta'.
 
-After a gap theta_cmd does not jump, and it does not run away from a tilt that stands still, as it does on a rig whose
-unit fails or is late: it leads the measured tilt by what that moves in `LONGEST`, at most.
-Without messages for the time-out the tilt is held: theta' = 0, and the torque falls to that of friction.
+After a gap theta_cmd does not jump, and it does not run away from a tilt that stands still, as on a rig whose unit
+fails or is late: it leads the measured tilt by its motion in `LONGEST` at most.
+Without messages for the time-out the tilt is constant: theta' = 0, and the torque falls to that of friction.
 
     python -m rtcvt.hil.ecu UNIT --can CHANNEL --dbc FILE --demand EXPRESSION-OF-t --json FILE
 
-At its end, by SIGINT or SIGTERM, it says how the bus did from its side: ``answered`` and ``held`` (messages that it
-sent, the latter for want of anything heard), and the counts, round trip and gaps of `rtcvt.hil.bus.Node.figures`.
+At its end, by SIGINT or SIGTERM, it writes the state of the bus from its side: ``answered`` and ``held`` (sent
+messages; the latter while nothing was received), and the counts, round trip and gaps of `rtcvt.hil.bus.Node.figures`.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Whether a shared library is as long as its own headers say: one that is cut off kills the process that maps it.
+"""Check the length of a shared library by its headers: a truncated one kills the process that maps it.
 
-Read are the headers of ELF (System V ABI, chapters 4 and 5), PE (Microsoft's PE format) and Mach-O, one or several in
+It reads the headers of ELF (System V ABI, chapters 4 and 5), PE (Microsoft's PE format) and Mach-O, one or several in
 a file (``mach-o/loader.h``, ``mach-o/fat.h``).
 """
 
@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-NO_BITS = 8  # type of an ELF section that takes no room in the file
+NO_BITS = 8  # type of an ELF section without bytes in the file
 SEGMENT, SEGMENT_64 = 0x01, 0x19  # commands of Mach-O
 MACH = {b"\xfe\xed\xfa\xce": (">", 28), b"\xce\xfa\xed\xfe": ("<", 28), b"\xfe\xed\xfa\xcf": (">", 32),
         b"\xcf\xfa\xed\xfe": ("<", 32)}  # fmt: skip
@@ -16,7 +16,7 @@ FAT = {b"\xca\xfe\xba\xbe": ">5I", b"\xca\xfe\xba\xbf": ">2I2Q2I"}  # one entry 
 
 
 def missing(library: Path) -> str:
-    """What is wrong with the length of a library, empty if nothing is."""
+    """Error in the length of a library, empty if none."""
     data = library.read_bytes()
     try:
         needed = max(_ends(data))

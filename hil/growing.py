@@ -1,9 +1,9 @@
-"""Files of recordings that grow: their names and locks, and what the writers of all formats have in common.
+"""Files of growing recordings: names, locks, and the common part of the writers of all formats.
 
-Marks, as of `rtcvt.files.hdf5`. After each append a mark says how many rows count, with the digest of the descriptions
-and of these rows: in the user block of HDF5, before the data block of MDF. At the end the whole file is sealed; in MDF
-the mark then takes what follows the rows, too. Only what a mark confirms is read, and HDF5 that has no seal yet only
-after a process with a time limit has read it.
+Marks are as in `rtcvt.files.hdf5`. After each append a mark has the number of valid rows, with the digest of the
+descriptions and of these rows: in the user block of HDF5, before the data block of MDF. At the end the whole file is
+sealed; in MDF the mark then includes the bytes after the rows. Only rows that a mark confirms are read, and HDF5
+without a seal only after a process with a time limit has read it.
 """
 
 import os
@@ -50,7 +50,7 @@ class Claim:
     grown: bool = False  # whether there is anything in it
 
     def release(self) -> None:
-        """Unlock it; what was to go into a device is removed."""
+        """Unlock it; the temporary file of a device is removed."""
         self.forget()
         if is_special(self.path):
             self.part.unlink(missing_ok=True)
@@ -86,12 +86,12 @@ class Writer(ABC):
 
 
 def part_name(path: Path) -> Path:
-    """What a recording is called until it is finished."""
+    """Name of a recording until it is finished."""
     return path.with_name(f"{path.stem}.part{path.suffix}")
 
 
 def claimed(path: Path) -> Claim:
-    """A new, empty file to grow; what an earlier run left gets another name."""
+    """Create an empty file to grow; the file of an earlier run is renamed."""
     if is_special(path):
         lock, name = tempfile.mkstemp(prefix="rtcvt-", suffix=path.suffix)
         return Claim(path, Path(name), lock)
@@ -127,7 +127,7 @@ def _free_name(path: Path) -> Path:
 
 
 def write_at(handle: int, place: int, data: bytes) -> None:
-    """All of it, or OSError: a full disk may take a part."""
+    """Write all of `data`, or raise OSError: a full disk may accept a part."""
     done = 0
     while done < len(data):
         done += os.pwrite(handle, data[done:], place + done)

@@ -1,7 +1,7 @@
 """Growing recordings in HDF5.
 
 They are written in SWMR mode, in which the file can be read at any time. It is not compressed: each append would leave
-the compressed text of an unfinished chunk behind.
+unused compressed data of an unfinished chunk.
 
 """
 
@@ -30,8 +30,8 @@ Array = NDArray[np.float64]
 
 GROWING = b"rtcvt recording+"
 MOST_ROWS, CHUNKS = 4096, 2**27  # of a chunk of HDF5, and bytes of the chunks of all signals together
-FLUSHED = 256  # signals of HDF5 at once: in SWMR mode the time goes with the square of what has changed
-ROWS = 65536  # that are checked at once
+FLUSHED = 256  # signals of HDF5 at once: in SWMR mode the time grows with the square of the number of changes
+ROWS = 65536  # number of rows that are checked at once
 
 
 class Hdf5Writer(Writer):
@@ -79,7 +79,7 @@ class Hdf5Writer(Writer):
     def finish(self, attributes: Mapping[str, Any]) -> None:
         """See `Writer`."""
         self._file.close()
-        with h5py.File(self._part, "r+", libver="latest") as file:  # SWMR takes no new attributes
+        with h5py.File(self._part, "r+", libver="latest") as file:  # SWMR allows no new attributes
             file.attrs.update(attributes)
         os.close(self._handle)
         seal(self._part, SEAL)
@@ -97,7 +97,7 @@ def _sorted(channels: Sequence[Channel]) -> list[int]:
 
 
 def _described(channels: Sequence[Channel], unit_file: str) -> Any:
-    """Digest of what an HDF5 file says beside its rows; channels in any order."""
+    """Digest of an HDF5 file's descriptions without its rows; channels in any order."""
     texts = sorted([c.name, c.unit, c.description] for c in channels)
     return hashed(json.dumps([texts, unit_file]).encode())
 
@@ -133,7 +133,8 @@ def confirmed_rows(path: Path) -> int:
 
 
 def read_growing(path: Path) -> Recording:
-    """What a run has written so far. HDF5 may not survive damages or never return: another process tries it before."""
+    """Read the rows that a run has written so far. HDF5 may crash or hang on damaged files: another process tries
+    first."""
     words = [sys.executable, "-P", "-c", "import sys; from pathlib import Path; from rtcvt.hil.growing_hdf5 import "
              "confirmed_rows; print(confirmed_rows(Path(sys.argv[1])))", str(path)]  # fmt: skip
     try:

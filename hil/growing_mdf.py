@@ -113,7 +113,7 @@ _WIDTH = _CYCLES + 16  # bytes of a record
 
 
 def _unchanging(header: bytes, cycles_at: int) -> bytes:
-    """An MDF's header without what changes while it grows."""
+    """An MDF's header without the fields that change while it grows."""
     found = bytearray(header)
     found[_COMMENT : _COMMENT + 8] = found[cycles_at : cycles_at + 8] = bytes(8)
     return bytes(found)
@@ -165,7 +165,7 @@ def _mdf_rows(path: Path) -> int:
 
 
 def read_mdf(path: Path) -> Recording:
-    """What an MDF recording holds, finished or not, as far as its mark confirms it."""
+    """Read an MDF recording, finished or not, as far as its mark confirms it."""
     n = _mdf_rows(path)
     from asammdf import MDF
 

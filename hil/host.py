@@ -1,13 +1,13 @@
-"""Where the unit and its loop run: in a process of its own that was forked off, or in this one.
+"""Process of the unit and its loop: a forked one, or this one.
 
-The memory of the loop is shared, see `rtcvt.hil.loop`, so a step costs the same in both. What a unit does to its own
-process stays there: after a crash, ``exit()``, ``abort()`` or an overflow of its stack the handler of the signal
-takes the outputs to their fall-back (``native/loop.c``); a process that is killed, or a step that does not return, is
-found here. A unit that a stop does not reach within `GRACE`, or whose step takes longer than `patience`, is killed.
-Its process may take half of the machine's memory, at most `MEMORY`; it is the first that the system kills if memory
-runs out, and it ends when this process does, whatever ends that. What it forked ends with the run, or by a process that
-watches over this one; and what it writes over the shared memory ends it. A real-time thread that has not slept for
-`patience` and `UNWATCHED` is ended by the system: where all processors are held by such threads, nobody here could.
+The memory of the loop is shared, see `rtcvt.hil.loop`, so a step costs the same in both. A failing unit harms its own
+process only: after a crash, ``exit()``, ``abort()`` or a stack overflow the handler of the signal sets the outputs to
+their fall-back (``native/loop.c``); a killed process, or a step that does not return, is detected here. A unit that a
+stop does not reach within `GRACE`, or whose step takes longer than `patience`, is killed. Its process may use half of
+the machine's memory, at most `MEMORY`; it is the first that the system kills if memory runs out, and it ends with this
+process, however that ends. Processes that it forked end with the run, or by a process that watches this one; writing
+over the shared memory ends the unit. A real-time thread that has not slept for `patience` and `UNWATCHED` is ended by
+the system: if such threads occupy all processors, no process here could do it.
 """
 
 import ctypes
@@ -38,10 +38,10 @@ from rtcvt.hil.pacing import real_time
 
 Array = NDArray[np.float64]
 
-GRACE = 0.4  # [s] for a unit to return once the run is to end, and then to be freed
-FREEING = 5.0  # [s] to be freed after a run that ended by itself
+GRACE = 0.4  # [s] for a unit to return at the end of the run, and then to be freed
+FREEING = 5.0  # [s] for freeing it after a run that ended by itself
 UNWATCHED = 2.0  # [s] after its patience, for this process to find a unit that hangs
-MEMORY = 2 * 2**30  # [bytes] that a unit may take
+MEMORY = 2 * 2**30  # [bytes] that a unit may use
 GIVEN_UP = "the unit was given up: "
 LATE, STAYED = "a step did not return within {:g} s", "it did not return from its step when the run was to end"
 WROTE = "it wrote over the memory that it shares with the rig"
@@ -70,7 +70,7 @@ class Host(Protocol):
 
     @property
     def fate(self) -> str:
-        """What became of the unit's process, if anything did; empty if all went well."""
+        """Error of the unit's process; empty if there was none."""
 
 
 @contextmanager
@@ -169,7 +169,7 @@ class _Inside:
 
 
 def _leave(unit: ExitStack, loop: Loop) -> None:
-    """Keep what the thread of a unit that was given up may touch until the process ends."""
+    """Keep memory that the thread of an abandoned unit may use, until the process ends."""
     loop.wake_handle = -1
     for kept in (unit.pop_all(), loop):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
@@ -327,7 +327,7 @@ def _live(unit: Any, loop: Loop, privileged: bool, parent: int, tell: int, go: i
 
 
 def _left_to_the_rig(number: int, frame: Any) -> None:
-    """Before and after the loop the rig's process decides what a signal means."""
+    """Before and after the loop the rig's process handles signals."""
 
 
 def _confine(parent: int, patience: float, memory: int) -> None:
@@ -342,19 +342,19 @@ def _confine(parent: int, patience: float, memory: int) -> None:
             signal.signal(number, _left_to_the_rig)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    libc.prctl(_PR_SET_DUMPABLE, 0)  # writing a core takes seconds
+    libc.prctl(_PR_SET_DUMPABLE, 0)  # writing a core lasts seconds
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     spinning = int(min((max(patience, FREEING) + UNWATCHED) * 1e6, 2**62))
     resource.setrlimit(resource.RLIMIT_RTTIME, (spinning, spinning))
 
 
 def _heir(parent: int, memory: int) -> int:
-    """A process that kills what a unit forked once this process is gone: by SIGKILL it has no time to do so."""
+    """Start a process that kills processes forked by a unit after this one was killed by SIGKILL."""
     heir = os.fork()
     if heir:
         return heir
     try:
-        os.setsid()  # whatever ends the others of a group
+        os.setsid()  # a signal to the group does not reach it
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         for handle in map(int, os.listdir("/proc/self/fd")):  # whose end others wait for
@@ -369,8 +369,8 @@ def _heir(parent: int, memory: int) -> int:
 
 
 def _memory() -> int:
-    """Address space that a unit's process may take [bytes]. What it forks has the same limit, and no other unit of the
-    machine has: its last 26 bits tell the rig's process and the unit."""
+    """Address space that a unit's process may use [bytes]. Processes that it forks have the same limit, and no other
+    unit of the machine has: its last 26 bits identify the rig's process and the unit."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -386,13 +386,13 @@ _adopting: set[int] = set()
 
 
 def _adopt(memory: int, on: bool) -> None:
-    """Let what a unit leaves become a child of this process, as long as one of its units with this limit is there."""
+    """Make orphans of a unit children of this process, as long as it has units with this limit."""
     (_adopting.add if on else _adopting.discard)(memory)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(bool(_adopting)))
 
 
 def _end_orphans(memory: int, parent: int | None) -> None:
-    """Kill what a unit forked: processes with its limit of memory, those of this parent or all."""
+    """Kill processes that a unit forked: those with its limit of memory, of this parent or all."""
     until = time.monotonic() + GRACE
     while (left := _orphans(memory, parent)) and time.monotonic() < until:
         for pid in left:

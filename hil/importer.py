@@ -1,14 +1,15 @@
-"""An FMU as a table of variables: its archive, its description, and whether it can run here.
+"""An FMU as a table of variables: its archive, its description, and checks whether it can run here.
 
 The FMU's variables become rows of the project's variable table, so that a scenario means the same for it as for a
 model. A bare number in a scenario is in the unit of the FMU's variable, any other is converted as the FMU defines the
-unit (factor, offset, exponents), or by its name if it does not. An input of type Boolean is true from 0.5 on, integers
-are rounded. Enumerations take the name or the value of an item, nothing else. A string input or parameter
-takes one text for a whole run; outputs that are strings are not read.
+model. A bare number in a scenario is in the unit of the FMU's variable, any other is converted by the FMU's definition
+of the unit (factor, offset, exponents), or by its name without one. An input of type Boolean is true from 0.5 on,
+integers are rounded. Enumerations accept the name or the value of an item, nothing else. A string input or parameter
+has one text for a whole run; outputs that are strings are not read.
 
 An array of FMI 3.0 becomes one variable per element, ``NAME[1]``, ``NAME[2]``, ... or ``NAME[1,1]``, ...; the last
 index runs fastest. Structural parameters keep their start values. Elements of parameters do not change during a run.
-Clocks, variables of a clock and binaries are left alone. Of an alias set of FMI 3.0 all outputs are read; inputs and
+Clocks, variables of a clock and binaries are ignored. Of an alias set of FMI 3.0 all outputs are read; inputs and
 parameters are set by the variable's own name only.
 """
 
@@ -41,7 +42,7 @@ from rtcvt.scenario import Scenario, Table, origin, parameter_changes, parameter
 
 Array = NDArray[np.float64]
 
-NUMBERS: dict[int, dict[str, Any]] = {  # what setters take, by version of FMI and type name: fmi2SetReal
+NUMBERS: dict[int, dict[str, Any]] = {  # arguments of setters, by version of FMI and type name: fmi2SetReal
     2: {"Real": np.float64, "Integer": np.int32, "Boolean": np.int32},
     3: {"Float64": np.float64, "Float32": np.float32, "Int8": np.int8, "UInt8": np.uint8, "Int16": np.int16,
         "UInt16": np.uint16, "Int32": np.int32, "UInt32": np.uint32, "Int64": np.int64, "UInt64": np.uint64,
@@ -72,7 +73,7 @@ class Fmu:
     description: ModelDescription
     interface: VariableTable
     scalars: dict[str, ModelVariable]  # by name, those of the interface, and inputs and parameters that are strings
-    notes: tuple[str, ...] = ()  # what is odd in the description
+    notes: tuple[str, ...] = ()  # unusual contents of the description
 
     @property
     def fmi(self) -> int:
@@ -198,7 +199,7 @@ class Fmu:
                 text = given[name]
                 if not isinstance(text, str):
                     where = origin(scenario, name) if causality == "input" else (source, name)
-                    raise InputError(*where, None, "one text, which holds for the whole run")
+                    raise InputError(*where, None, "one text for the whole run")
                 texts[name] = text
         return texts | self._parameters({k: v for k, v in scenario.parameters.items() if k not in texts}, source)
 
@@ -225,7 +226,7 @@ class Fmu:
         return not issubclass(NUMBERS[self.fmi][self.kind(name)], np.floating)
 
     def _require_integer(self, number: float, source: str, key: str, name: str = "") -> None:
-        """Refuse what the variable's type does not hold; of 64 bits, what a double does not."""
+        """Refuse values beyond the variable's type; for 64 bits, values that a double cannot represent."""
         kind = self.kind(name or key)
         least, most = _whole(kind, self.fmi) or (0, 1)
         if number != np.rint(number) or not least <= number <= most:
@@ -252,14 +253,14 @@ def inputs_from(path: Path) -> dict[str, Table]:
     """Inputs of a run from a CSV file, as signals of a scenario.
 
     The first line that does not begin with ``#`` has the names of the columns, each with a unit in brackets if it is
-    not that of the variable: ``time [s],shaft.w [rpm],on``. The first column is the time. Commas, semicolons or tabs
-    stand between. Values are linear between the times, those of integers and truth values are held. Two rows of one
-    time are a jump, as in FMI's own tables.
+    not that of the variable: ``time [s],shaft.w [rpm],on``. The first column is the time. Separators are commas,
+    semicolons or tabs. Values are linear between the times, those of integers and Booleans are constant. Two rows of
+    one time are a jump, as in FMI's own tables.
 
     Raises
     ------
     InputError
-        No such table; with its line.
+        Not such a table; the message names the line.
     """
     (line, head), *kept = read_rows(path, ",;\t") or [(1, [""])]
     if not kept:
@@ -316,7 +317,7 @@ def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
     Raises
     ------
     InputError
-        No such file, not an FMU, or one that cannot run here; the message says why.
+        No such file, not an FMU, or one that cannot run here; the message names the cause.
     """
     if not path.is_file():
         raise InputError("FMU", "", str(path), "an existing FMU file")
@@ -351,8 +352,8 @@ def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
 def _require_version(folder: Path, file: str) -> set[str]:
     """Refuse other versions of FMI; one with a patch number is read as the version that it patches.
 
-    Of what FMPy does not read, display units that are inverse are left out, and the names of variables that are
-    relative quantities are returned.
+    Inverse display units, which FMPy does not read, are removed; the names of variables that are relative quantities
+    are returned.
     """
     path = folder / "modelDescription.xml"
     tree = ElementTree.parse(path)
@@ -400,7 +401,7 @@ def _library(file: str, folder: Path, description: ModelDescription) -> Path:
 def _interface(
     description: ModelDescription, file: str, record: Sequence[str]
 ) -> tuple[VariableTable, dict[str, ModelVariable]]:
-    """Rows of the variable table, and what they were made from by name."""
+    """Rows of the variable table, and the FMU's variables by name."""
     rows: list[Variable] = []
     scalars: dict[str, ModelVariable] = {}
     count = {"parameter": 0, "input": 0, "output": 0}
@@ -484,7 +485,7 @@ def _elements(variable: ModelVariable) -> Iterator[ModelVariable]:
 
 
 def _whole(kind: str, fmi: int) -> tuple[int, int] | None:
-    """Smallest and largest value of an integer's type, of 64 bits of those that a double holds; None of any other."""
+    """Smallest and largest value of an integer's type, for 64 bits of those that a double represents; else None."""
     number = NUMBERS[fmi][kind]
     if kind == "Boolean" or issubclass(number, np.floating):
         return None

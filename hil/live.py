@@ -1,14 +1,14 @@
-"""A run as a local web page: signals and histograms as they come, inputs to move, faults to switch.
+"""A run as a local web page: live signals and histograms, inputs to set, faults to switch.
 
-A small HTTP server on the loopback interface, in threads beside the loop: ``/`` is the page, ``/events`` a stream of
-server-sent events, `RATE` a second, ``/command`` takes JSON: ``{"set": input, "value": number}``,
+A small HTTP server on the loopback interface, in threads besides the loop: ``/`` is the page, ``/events`` a stream of
+server-sent events, `RATE` a second, ``/command`` accepts JSON: ``{"set": input, "value": number}``,
 ``{"release": input}``, ``{"tune": parameter, "value": number}``, ``{"fault": name, "on": bool}``. The page reads the
 loop's newest values and its histograms; commands take effect at the next step. A value beyond its variable's range is
 refused.
 
 Requests under any other name than the loopback's are refused, so no other web page reaches it; none may show it in a
-frame. A stream that is not read is dropped, and the oldest of too many, so nobody is kept out. Commands need the run's
-token, which only the address holds that is told at the start: other users of the machine can look on.
+frame. A stream that is not read is closed, and the oldest of too many, so no client is kept out. Commands need the
+run's token, which is part of the address printed at the start: other users of the machine can only watch.
 """
 
 import json
@@ -33,9 +33,9 @@ from rtcvt.scenario import MESSAGE_FAULTS, Fault, Scenario
 PAGE = Path(__file__).with_name("live.html")
 RATE = 25.0  # [1/s]
 LONGEST_COMMAND = 1000  # [bytes]
-SILENT = 10.0  # [s] after which a request that does not go on is dropped
-STALLED = 1.0  # [s] after which a stream that takes no event is dropped
-STREAM_BUFFER = 65536  # [bytes] that wait for one that is not read
+SILENT = 10.0  # [s] after which an incomplete request is dropped
+STALLED = 1.0  # [s] after which a stream that accepts no event is closed
+STREAM_BUFFER = 65536  # [bytes] of events that wait in a stream
 MOST_STREAMS = 8  # at a time; the oldest makes room for a new one
 LOCAL = ("127.0.0.1", "localhost")
 HEADERS = {
@@ -51,14 +51,14 @@ POLICY = (
 
 
 def live_page(port: int, opened: Callable[[str], None]) -> Callable[[Fmu, Scenario | None, float], Attachment]:
-    """What makes the page for a run.
+    """Return the function that makes the page for a run.
 
     Parameters
     ----------
     port : int
-        On which it is served; 0 for any that is free.
+        Port of the server; 0 for any free one.
     opened : callable
-        Gets the page's address, with the token, before the first step.
+        Called with the page's address and token before the first step.
     """
 
     def make(fmu: Fmu, scenario: Scenario | None, step: float) -> Attachment:
@@ -92,7 +92,7 @@ def live_page(port: int, opened: Callable[[str], None]) -> Callable[[Fmu, Scenar
 
 
 def _faults(fmu: Fmu, step: float) -> tuple[Fault, ...]:
-    """Those that the page can switch on: of the unit, and of the first torque that goes in and comes out."""
+    """Faults that the page can switch on: of the unit, and of the first torque input and output."""
     made: list[dict[str, Any]] = [
         {"name": "unit error", "kind": "unit_error"},
         {"name": "overload", "kind": "overload", "value": 2.0 * step},
@@ -105,7 +105,7 @@ def _faults(fmu: Fmu, step: float) -> tuple[Fault, ...]:
 
 
 class _Page:
-    """What the page shows of a run, and what it may ask of it."""
+    """Contents of the page, and its commands to the run."""
 
     def __init__(self, running: Running, name: str, token: str, ended: threading.Event, served: dict[str, int]):
         self.running, self.name, self.token, self.ended, self.served = running, name, token, ended, served
@@ -118,7 +118,7 @@ class _Page:
 
     @contextmanager
     def stream(self, connection: socket.socket) -> Iterator[None]:
-        """A place among the streams: who only holds one cannot keep others out."""
+        """Reserve a place among the streams: a client that keeps one open cannot keep others out."""
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, STREAM_BUFFER)
         connection.settimeout(STALLED)
         with self._lock:
@@ -133,7 +133,7 @@ class _Page:
                 self._streams.remove(connection)
 
     def obey(self, text: bytes) -> bool:
-        """Do what a command asks, unless it is none."""
+        """Execute a command, if it is valid."""
         running = self.running
         try:
             asked = json.loads(text)
@@ -166,7 +166,7 @@ class _Page:
         return True
 
     def present(self) -> dict[str, Any]:
-        """What the page shows now."""
+        """Present contents of the page."""
         running = self.running
         row = running.loop.latest()
         t, counters = float(row[0]) * running.step, running.loop.counters()
@@ -315,7 +315,7 @@ def _about(running: Running, name: str) -> dict[str, Any]:
 
 
 def _octaves(running: Running) -> dict[str, list[float]]:
-    """Histograms with one bin per octave from 16 ns to 16 ms; the first and last hold what is beyond."""
+    """Histograms with one bin per octave from 16 ns to 16 ms; the first and last include values beyond."""
     count = 21
     edges = bin_edges()[16 : 16 * (count + 1) : 16]
     found: dict[str, list[float]] = {"from_us": [0.0, *(edges[1:] * 1e6).tolist()]}

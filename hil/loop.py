@@ -1,10 +1,9 @@
-"""The loop of ``native/loop.c`` from Python: its memory, its rings and what it counted.
+"""The loop of ``native/loop.c`` from Python: its memory, its rings and its counters.
 
-Everything that the loop touches is taken here, before it starts, and filled with numbers, so that its pages are there.
-Rings, values and counts are shared mappings, so the loop may run in a process that was forked off, see
-`rtcvt.hil.host`; addresses and sizes are each process's own, since a unit may write anywhere. The rings are arrays
-that both sides see; only their counters go through functions of the library, whose atomic loads and stores order the
-accesses.
+All memory of the loop is allocated here, before it starts, and filled with numbers, so that its pages are resident.
+Rings, values and counts are shared mappings, so the loop may run in a forked process, see `rtcvt.hil.host`; addresses
+and sizes are private to each process, since a unit may write anywhere. The rings are arrays that both sides see; only
+their counters go through functions of the library, whose atomic loads and stores order the accesses.
 """
 
 import ctypes
@@ -32,15 +31,15 @@ HEAD = 5  # columns of a record before the inputs: step number, time [s], step t
 BINS, MESSAGE, MESSAGES, COMMANDS = 640, 512, 20, 4096
 TYPES = {key: code for code, key in enumerate((fmi, name) for fmi, names in NUMBERS.items() for name in names)}
 TYPES[3, "Clock"] = len(TYPES)
-RING_SECONDS = 8.0  # what each ring holds: a machine may stand still that long, and its steps be caught up at once
+RING_SECONDS = 8.0  # length of each ring: a machine may pause that long and then catch up
 SMALLEST_RING, LARGEST_RING = 64, 2**18  # [rows]
 
 
 class Policy(IntEnum):
-    """What follows a step that ended after the next deadline."""
+    """Reaction to a step that ended after the next deadline."""
 
     CATCH_UP = 0  # the next step begins at once; no deadline moves
-    SKIP = 1  # deadlines that have passed are skipped; simulated time falls behind
+    SKIP = 1  # deadlines that have passed are skipped; simulated time is late
     STOP = 2
 
 
@@ -57,7 +56,7 @@ class Ending(IntEnum):
 
 
 class FaultKind(IntEnum):
-    """What a fault in the loop does."""
+    """Effect of a fault in the loop."""
 
     STUCK = 0
     NOISE = 1
@@ -68,7 +67,7 @@ class FaultKind(IntEnum):
 
 
 class Command(IntEnum):
-    """What can be asked of a running loop."""
+    """Commands to a running loop."""
 
     SET_BUS = 0
     SET_LIVE = 1
@@ -160,8 +159,8 @@ class Input:
     """Where an input comes from, and its value when nothing valid does."""
 
     fallback: float = 0.0
-    hold: bool = False  # the last value instead
-    timeout: float | None = None  # [s] for which the bus's value holds; None: not from the bus
+    hold: bool = False  # use the last value instead
+    timeout: float | None = None  # [s] for which the bus's value is valid; None: not from the bus
 
 
 @dataclass(frozen=True)
@@ -172,22 +171,22 @@ class Settings:
     n_steps: int
     policy: Policy = Policy.CATCH_UP
     priority: int = 80  # of SCHED_FIFO; 0 for the default scheduler
-    cpu: int = -1  # -1 for any
+    cpu: int = -1  # number of the processor, -1 for any
     spin: float = 200e-6  # [s] of watching the clock before a deadline, at most a quarter of the step
     wake: bool = False  # whether `Loop.wait` is used
     fmi: int = 2  # version of FMI
     start: float = 0.0  # [s] the unit's time at the start
-    checked: int | None = None  # outputs that have to be finite, the first ones; None: all
-    logging: bool = True  # whether the unit's messages are taken
+    checked: int | None = None  # number of the first outputs that have to be finite; None: all
+    logging: bool = True  # whether the unit's messages are logged
 
 
 class Messages:
-    """What a unit logs, in memory that processes share: the last of status OK and of others, arguments written out.
+    """Log of a unit in shared memory: the last messages of status OK and of others, with formatted arguments.
 
     Attributes
     ----------
     logging : bool
-        Whether they are taken.
+        Whether messages are logged.
     logger : (int, int)
         Addresses of a logger for the unit and of its environment.
     """
@@ -215,17 +214,17 @@ class Loop:
     Parameters
     ----------
     settings : Settings
-        Of the run.
+        Settings of the run.
     inputs : sequence of Input
         One per input.
     y_fallback : array, shape (n_y,)
-        Outputs when the unit gives none; NaN holds the last value.
+        Outputs when the unit gives none; NaN keeps the last value.
     faults : sequence of (kind, index, first, last, value)
-        Of which steps first <= k < last suffer; outputs follow inputs in `index`.
+        Faults, active in steps first <= k < last; in `index` outputs follow inputs.
     parameters : mapping of str to float
-        Those that may change, and their values at the start.
+        Parameters that may change, and their start values.
     changes : sequence of (step, index, value)
-        Of parameters, before these steps, in their order.
+        Changes of parameters before these steps, in order.
     """
 
     settings: Settings
@@ -242,7 +241,7 @@ class Loop:
         self.supply_rows = self.record_rows = _ring(RING_SECONDS / s.step)
         self._loop, self._told, self.log, self._lock = _Loop(), _shared(_Told), Messages(s.fmi, s.logging), Lock()
         self._supplied = self._consumed = 0
-        self.damaged = False  # whether the unit wrote over what it shares
+        self.damaged = False  # whether the unit wrote over the shared memory
         if self._c.loop_size() != ctypes.sizeof(_Loop) + ctypes.sizeof(_Told):
             raise AssertionError("native/loop.c and hil/loop.py disagree on the memory of a loop")
         self._supply = _zeros(self.supply_rows, n_u)
@@ -290,7 +289,7 @@ class Loop:
         self, component: int, functions: Sequence[int], sets: Sequence[Transfer], gets: Sequence[Transfer],
         u: Array, y: Array, tunes: Sequence[Transfer] = (), next_event: float = np.inf
     ) -> None:  # fmt: skip
-        """The unit, initialised.
+        """Attach the initialised unit.
 
         Parameters
         ----------
@@ -350,7 +349,8 @@ class Loop:
         self._c.loop_abandon(self._loop, 0)
 
     def guard(self) -> None:
-        """Let crashes and ``exit()`` of this process end the loop. For good: the process should be the loop's own."""
+        """Let crashes and ``exit()`` of this process end the loop. This cannot be undone: use a process of the loop's
+        own."""
         self._c.loop_guard(self._loop)
 
     @contextmanager
@@ -389,7 +389,7 @@ class Loop:
 
     @property
     def room(self) -> int:
-        """Rows that `supply` would take now."""
+        """Number of rows that `supply` would accept now."""
         return min(max(self.supply_rows - (self._supplied - self._c.loop_taken(self._loop)), 0), self.supply_rows)
 
     def supply(self, rows: Array) -> None:
@@ -402,7 +402,7 @@ class Loop:
     def take(self) -> Array:
         """All records since the last call, shape (m, HEAD + n_u + n_y + n_p).
 
-        There are none, and the loop is `damaged`, if what this side has told is changed: a unit wrote there.
+        There are none, and the loop is `damaged`, if data of this side have changed: the unit wrote there.
         """
         count = min(max(self._c.loop_recorded(self._loop) - self._consumed, 0), self.record_rows)
         rows = self._records[(self._consumed + np.arange(count)) % self.record_rows]
@@ -431,7 +431,7 @@ class Loop:
             return bool(self._c.loop_command(self._loop, int(kind), index, value, stamp))
 
     def counters(self) -> dict[str, int]:
-        """What the loop counts: steps made, misses, late (misses that the steps did not cause), skipped and so on."""
+        """Counters of the loop: steps made, misses, late (misses that the steps did not cause), skipped and so on."""
         names = ("made", "misses", "late", "skipped", "lost", "starved", "fallbacks", "warnings")
         return {name: max(int(getattr(self._told, name)), 0) for name in names}
 
@@ -457,7 +457,7 @@ class Loop:
 
     @property
     def latest_start(self) -> tuple[float, float]:
-        """When the step of the largest lateness was due [s], and what of that steps before it caused [s]."""
+        """Due time of the step with the largest lateness [s], and the part of it that earlier steps caused [s]."""
         return self.settings.step * self._told.latest_step, 1e-9 * self._told.by_steps
 
     @property

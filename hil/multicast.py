@@ -2,9 +2,9 @@
 
 A socket is bound to the group's own address and joined on the loopback interface, so that other groups do not reach it;
 only a bus with a named interface leaves the machine, by one hop. Datagrams are those of python-can's ``udp_multicast``,
-whose programs take part: they send through the machine's first interface, so the group is joined there too, and what
-has not the address of this machine is left alone. What is no message is counted and left alone: anybody on the
-interface may send to a group.
+whose programs can take part: they send through the machine's first interface, so the group is joined there too, and
+datagrams without an address of this machine are ignored. Datagrams that are no messages are counted and ignored:
+anybody on the interface may send to a group.
 """
 
 import ipaddress
@@ -63,7 +63,7 @@ class MulticastBus(can.BusABC):
         if hasattr(socket, "SO_REUSEPORT"):
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if sys.platform == "linux":
-            s.setsockopt(socket.IPPROTO_IP, IP_MULTICAST_ALL, 0)  # only what comes by the interface joined here
+            s.setsockopt(socket.IPPROTO_IP, IP_MULTICAST_ALL, 0)  # only datagrams from the interface joined here
         s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, hops)
         s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, bytes(4) + place)
         s.bind((group, PORT))
@@ -118,7 +118,7 @@ def free_group() -> str:
         group = f"239.74.{random.randrange(256)}.{random.randrange(1, 255)}"
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as alone:
             try:
-                alone.bind((group, PORT))  # refused if others have it, whatever they share
+                alone.bind((group, PORT))  # refused if another process has it, even a shared one
             except OSError:
                 continue
         return group

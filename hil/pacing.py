@@ -1,4 +1,4 @@
-"""Calls against the wall clock, and what the operating system grants the thread that makes them.
+"""Calls against the wall clock, and the privileges of the calling thread from the operating system.
 
 Call k is due at ``deadline_k = t_0 + k h``. Deadlines are absolute: none depends on when an earlier call ended, so
 lateness never adds up to drift. A call that ends after the next deadline is a *miss*. The next call then starts at once
@@ -19,8 +19,8 @@ SCHED_FIFO, 50 us      0.1    168    1532
 SCHED_FIFO, 200 us     0.1     59    1372
 ==================  ======  =====  ======
 
-What stays is the host's doing. The busy loop takes a fifth of one core at 1 kHz. Linux may hold a real-time thread
-that never sleeps for 5 % of the time (``kernel.sched_rt_runtime_us``): a step should end well before the next deadline.
+The rest is caused by the host. The busy loop needs a fifth of one core at 1 kHz. Linux may stop a real-time thread that
+never sleeps for 5 % of the time (``kernel.sched_rt_runtime_us``): a step should end well before the next deadline.
 """
 
 import ctypes
@@ -128,7 +128,7 @@ def pace(
 
 @contextmanager
 def real_time(privileged: bool, priority: int = PRIORITY) -> Iterator[dict[str, str]]:
-    """Best conditions for a paced thread that can be had, taken back on leaving.
+    """Set the best permitted conditions for a paced thread; they are reset on leaving.
 
     The garbage collector is off; if `privileged`, the scheduler is SCHED_FIFO and memory locked (and so resident) where
     that is permitted. Without waiting a real-time thread would only get in the way of all others.
@@ -136,7 +136,7 @@ def real_time(privileged: bool, priority: int = PRIORITY) -> Iterator[dict[str, 
     Yields
     ------
     dict of str
-        What was got, and why not what was not: ``scheduler``, ``memory``, ``garbage_collector``.
+        The granted conditions, and reasons for those not granted: ``scheduler``, ``memory``, ``garbage_collector``.
     """
     with ExitStack() as undo:
         if gc.isenabled():
@@ -187,7 +187,8 @@ def _claimed(cpu: int, held: ExitStack) -> bool:
 
 
 def take_fifo(priority: int) -> str:
-    """SCHED_FIFO for the calling thread where that is permitted; says what was got, and why not what was not."""
+    """SCHED_FIFO for the calling thread where that is permitted; returns the granted scheduler, or the reason for a
+    refusal."""
     if not hasattr(os, "sched_setscheduler"):
         return f"the default; {platform.system()} has no SCHED_FIFO"
     try:
@@ -198,10 +199,10 @@ def take_fifo(priority: int) -> str:
 
 
 def _lock_memory(undo: ExitStack) -> str:
-    """Lock what is mapped now; what is mapped later is left alone, since it might exceed a limit in mid-run.
+    """Lock present mappings; later ones are not locked, since they might exceed a limit during the run.
 
-    Libraries are made resident. Other pages are locked once they are there: to make all of them resident would copy
-    what a process shares with the one that forked it.
+    Libraries are made resident. Other pages are locked when they are used: making all of them resident would copy pages
+    that a process shares with its parent.
     """
     try:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -218,7 +219,7 @@ def _lock_memory(undo: ExitStack) -> str:
 
 
 def _libraries() -> Iterator[tuple[int, int]]:
-    """Addresses and sizes [bytes] of what this process has mapped of libraries."""
+    """Addresses and sizes [bytes] of this process's mappings of libraries."""
     for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
         addresses, rights, *_, name = line.split(maxsplit=5)
         if ".so" in name and rights.startswith("r"):
@@ -253,9 +254,10 @@ def interruptible() -> Iterator[list[str]]:
 
 
 def stolen(cpu: int = -1) -> float | None:
-    """Time since boot [s] that the hypervisor withheld a processor, or all of them; None where nothing says so.
+    """Time since boot [s] that the hypervisor withheld a processor, or all of them; None where the system does not
+    report it.
 
-    Linux counts it in ticks of 10 ms (``/proc/stat``, column 8), and only what its hypervisor admits.
+    Linux counts it in ticks of 10 ms (``/proc/stat``, column 8), and only time that its hypervisor reports.
     """
     try:
         lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
@@ -266,7 +268,7 @@ def stolen(cpu: int = -1) -> float | None:
 
 
 def environment() -> dict[str, str]:
-    """What a run's timing depends on, in a few words: ``system``, ``cpus``, ``governor``, ``python``."""
+    """Conditions of a run's timing in a few words: ``system``, ``cpus``, ``governor``, ``python``."""
     preemption = next((word for word in platform.version().split() if word.startswith("PREEMPT")), "")
     try:
         governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text(encoding="ascii").strip()

@@ -1,10 +1,10 @@
 """A recording as a picture: signals over time in panels.
 
-Signals of one unit share a panel. Those without a unit have one each, since they have nothing in common; more than
-`ALONE` of them share panels with those of their order of magnitude, since a panel takes longer than a line. What is
-only 0 or 1 stands in a panel of bars. A field, NAME[1] to NAME[n], is a map over place and time. A panel has `MOST`
-lines, each in a colour of its own; more go into the next panel. Where a recording says that a fault was injected
-(`flags`, 4), the time is shaded. Names are drawn as they are, see `rtcvt.labels`.
+Signals of one unit share a panel. Those without a unit have one panel each, since they have nothing in common; more
+than `ALONE` of them share panels with those of their order of magnitude, since a panel costs more time than a line.
+Signals with values 0 and 1 only are bars in one panel. A field, NAME[1] to NAME[n], is a map over place and time. A
+panel has `MOST` lines, each with its own colour; further lines are in the next panel. Where a recording marks an
+injected fault (`flags`, 4), the time is shaded. Names are drawn as plain text, see `rtcvt.labels`.
 """
 
 import re
@@ -27,13 +27,13 @@ MOST = 10  # lines of a panel
 COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b83280", "#6b7a12", "#4a5568", "#d9a400")
 FAULT, _AMBER = 4, "#f6c177"  # bit of `flags`: a fault is injected
 _FIELD = re.compile(r"(.+)\[(\d+)\]")
-_CELLS = 8  # a field has as many at least
+_CELLS = 8  # smallest number of cells of a field
 ALONE = 20  # signals without a unit that have a panel each
-TALLEST = 250.0  # [inch] of a picture: Agg draws 2**16 pixels, and a hundred panels take 15 s
+TALLEST = 250.0  # [inch] of a picture: Agg draws 2**16 pixels, and a hundred panels need 15 s
 
 
 class Panel(NamedTuple):
-    """What a panel shows: lines of one unit, bars of truth values, or a map of a field."""
+    """Contents of a panel: lines of one unit, bars of Booleans, or a map of a field."""
 
     kind: str  # "lines", "bars" or "map"
     label: str
@@ -46,13 +46,13 @@ def draw(recording: Recording, path: Path, names: Sequence[str] | None = None, t
     Parameters
     ----------
     recording : Recording
-        What to draw.
+        The recording.
     path : Path
         PNG, SVG or PDF.
     names : sequence of str, optional
-        Which signals; by default all.
+        Names of signals; by default all.
     title : str
-        Above the diagrams.
+        Title above the diagrams.
 
     Raises
     ------
@@ -120,14 +120,14 @@ def panels(recording: Recording, names: Sequence[str] | None = None) -> list[Pan
 def draw_on(
     new: Callable[..., Any], recording: Recording, names: Sequence[str] | None = None, title: str = ""
 ) -> Sequence[Any]:
-    """Draw signals on a figure that `new` makes, as `draw` says; returns the axes."""
+    """Draw signals on a figure that `new` makes, as `draw` does; returns the axes."""
     for name in names or ():
         if name not in recording.signals:
             raise InputError("--signal", "", name, f"one of the signals{near(name, recording.signals)}")
         if recording.signals[name].values.ndim != 1:
             raise InputError("--signal", "", name, "a signal with one value at a time")
     if not len(recording.time) or not recording.signals:
-        raise InputError("recording", "", title, "one that holds samples")
+        raise InputError("recording", "", title, "a recording with samples")
     shown = panels(recording, names)
     heights = [1.1 if len(p.names) == 1 else 0.25 * len(p.names) + 0.4 if p.kind == "bars" else 2.2 for p in shown]
     if sum(heights) > TALLEST:
@@ -204,7 +204,7 @@ def _faults(recording: Recording) -> list[tuple[float, float]]:
 
 
 def _spans(time: np.ndarray, on: np.ndarray) -> list[tuple[float, float]]:
-    """Begin and end of the stretches in which `on` holds; a value holds until the next."""
+    """Begin and end of the intervals in which `on` is true; a value is valid until the next."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(np.int8)))
     later = np.append(time, time[-1])
     return [(float(later[a]), float(later[b])) for a, b in edges.reshape(-1, 2)]

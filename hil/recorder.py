@@ -1,11 +1,11 @@
-"""Recordings that grow while a run goes on: HDF5 as in `rtcvt.recording`, or ASAM MDF 4; the suffix decides.
+"""Recordings that grow during a run: HDF5 as in `rtcvt.recording`, or ASAM MDF 4; the suffix decides.
 
-A recording grows under the name ``NAME.part.SUFFIX`` and gets its own name when it is finished, so what a killed run
-leaves can be told from a complete one and can be read like it; a new run keeps it as ``NAME.part-1.SUFFIX``. While it
-grows it is locked against a second writer.
+A recording grows under the name ``NAME.part.SUFFIX`` and gets its own name when it is finished, so the file of a killed
+run differs from a complete one but can be read like it; a new run renames it to ``NAME.part-1.SUFFIX``. While it grows
+it is locked against a second writer.
 
-A process of its own writes it: HDF5 does not survive a write that fails (quota, limit, full or lost disk), and no disk
-that stalls may hold up the rig. It goes on until it has written what it was given, also if the rig is killed.
+A separate process writes it: HDF5 does not survive a failed write (quota, limit, full or lost disk), and a disk that
+stalls must not delay the rig. The process continues until it has written all received data, also if the rig is killed.
 
 The formats are `growing_hdf5` and `growing_mdf`. The run's circumstances are attributes in HDF5 and a comment of the
 header, in JSON, in MDF; the unit file is the dataset ``unit_file`` or the attachment ``unit.toml``.
@@ -71,17 +71,17 @@ def open_recorder(
     Parameters
     ----------
     path : Path
-        Its name once it is finished, with one of the `ENDINGS`.
+        Its final name, with one of the `ENDINGS`.
     channels : sequence of Channel
-        Besides the time.
+        Channels besides the time.
     kind : str
-        What makes it, e.g. ``real-time run``.
+        Its origin, e.g. ``real-time run``.
     attributes : mapping
-        Circumstances: text, numbers, truth values.
+        Circumstances: texts, numbers, Booleans.
     unit_file : str
-        Text of the unit file, or nothing.
+        Text of the unit file, or empty.
     rows : int, optional
-        How many there will be at most, as far as one knows.
+        Expected largest number of rows.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def read(path: Path) -> Recording:
         Damaged, or not a recording.
     """
     if path.suffix.lower() == ".csv":
-        raise InputError(path, "recording", path.suffix, "HDF5 or MDF 4; CSV holds signals alone, for others")
+        raise InputError(path, "recording", path.suffix, "HDF5 or MDF 4; CSV has signals alone, for other programs")
     with opened(path, None) as file:
         head = file.read(len(GROWING))
     if head.startswith(b"MDF "):
@@ -219,7 +219,7 @@ class Recorder:
     def _send(self, kind: bytes, payload: bytes) -> None:
         try:
             self._socket.sendall(_FRAME.pack(kind, len(payload)) + payload)
-        except OSError:  # it has ended: its last answer says why
+        except OSError:  # it has ended: its last answer has the cause
             self._answer(WAIT)
 
     def _answer(self, seconds: float) -> None:
@@ -268,8 +268,8 @@ def _serve(rig: socket.socket, claim: Claim, make: Callable[[], Writer], width: 
     code = 1
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_IGN)  # the rig decides; writes beyond a limit fail by EFBIG
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what h5py says when it closes what is left
+            signal.signal(number, signal.SIG_IGN)  # the rig handles it; writes beyond a limit fail with EFBIG
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # messages of h5py while it closes files
         for name in os.listdir("/proc/self/fd"):
             if int(name) > 2 and int(name) not in (rig.fileno(), claim.lock):
                 with suppress(OSError):
@@ -311,7 +311,7 @@ def _reason(error: BaseException) -> tuple[int, str]:
 
 
 def _receive(rig: socket.socket, frames: "queue.SimpleQueue[tuple[bytes, bytes]]") -> None:
-    """Take what the rig sends, so that it never waits for the disk."""
+    """Receive all data from the rig, so that it never waits for the disk."""
     with suppress(OSError), rig.makefile("rb") as file:
         while head := file.read(_FRAME.size):
             if len(head) < _FRAME.size:

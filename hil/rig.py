@@ -1,4 +1,4 @@
-"""A run of an FMU on the rig: the loop in C keeps the clock, this side supplies inputs and takes records.
+"""A run of an FMU on the rig: the loop in C keeps the clock, this side supplies inputs and reads records.
 
 The unit and its loop have a process of their own, see `rtcvt.hil.host`; between start and end only the loop's thread
 calls the unit. Meanwhile this side looks at the loop 50 times a second: it samples the scenario up to two seconds
@@ -7,9 +7,9 @@ has the real-time scheduler too, where permitted, below the loop: else a thread 
 interpreter's lock while other processes keep this side from running.
 
 A step that fails, an output that is not finite, a unit that crashes, exits or does not return, SIGINT, SIGTERM, SIGHUP,
-a lost bus, a recording that cannot be written (unless the rig is told to go on without) and the overrun policy ``stop``
-end the run. Outputs then take their fall-back values, and what was recorded is kept. Fall-back values are 0 for torques
-(by their unit, a force times a length); all others hold their last value, unless the rig is given values by name.
+a lost bus, a recording that cannot be written (unless the rig continues without one) and the overrun policy ``stop``
+end the run. Outputs then get their fall-back values, and the recording until then is kept. Fall-back values are 0 for
+torques (by their unit, a force times a length); all others keep their last value, unless the rig has values by name.
 """
 
 import json
@@ -72,15 +72,15 @@ class Rig:
     privileged: bool = True  # real-time scheduler and locked memory, where permitted
     fallback: Mapping[str, float] = field(default_factory=dict)  # by name of input or output, in its unit
     faults: tuple[Fault, ...] = ()
-    isolated: bool = True  # the unit in a process of its own
-    patience: float = 5.0  # [s] after which a step that does not return is given up
+    isolated: bool = True  # whether the unit has its own process
+    patience: float = 5.0  # [s] after which a step that does not return is abandoned
     needs_recording: bool = True  # whether the run ends if the recording cannot be written
-    logging: bool = True  # whether the unit's messages are taken
+    logging: bool = True  # whether the unit's messages are logged
 
 
 @dataclass(frozen=True)
 class Running:
-    """What an attachment gets to work with: the loop, the variables in its order, and a way to end the run."""
+    """Interface of a run for attachments: the loop, the variables in its order, and a way to end the run."""
 
     loop: Loop
     host: Host
@@ -116,8 +116,8 @@ def _at_bound(v: Variable, value: float) -> float:
 class Attachment:
     """Something that takes part in a run, as a bus does.
 
-    `inputs` says, by name, which inputs it supplies; `prepare` is entered before the first step and left after the
-    last; `figures` is asked then.
+    `inputs` has the names of the inputs that it supplies; `prepare` is entered before the first step and left after the
+    last; then `figures` is called.
     """
 
     name: str
@@ -125,14 +125,14 @@ class Attachment:
     wake: bool
     prepare: Callable[[Running], Any]  # context manager
     figures: Callable[[], dict[str, Any]]
-    faults: tuple[Fault, ...] = ()  # that are there to be switched on and off
-    parameters: frozenset[str] = frozenset()  # names of those that it may change
-    notes: tuple[str, ...] = ()  # what the user should know
+    faults: tuple[Fault, ...] = ()  # faults that can be switched on and off
+    parameters: frozenset[str] = frozenset()  # names of parameters that it may change
+    notes: tuple[str, ...] = ()  # notes for the user
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a run on the rig amounts to."""
+    """Results of a run on the rig."""
 
     fmu: str
     step: float  # [s]
@@ -145,13 +145,13 @@ class Report:
     null), ``wall_s``, ``warnings``, ``misses``, ``late`` (of these, that the steps themselves did not cause, see
     ``native/loop.c``), ``longest_gap_us`` (between two readings of the clock while the loop watched it),
     ``woke_late_us`` (longest time by which it woke later than it asked for), ``latest`` (the largest lateness:
-    ``at_s`` and ``by_steps_us``, what of it steps before caused), ``stolen_ms`` (of its processor's time by the
-    hypervisor, in ticks of 10 ms; null where the system does not say), ``policy``, ``skipped`` (deadlines),
+    ``at_s`` and ``by_steps_us``, the part caused by earlier steps), ``stolen_ms`` (of its processor's time by the
+    hypervisor, in ticks of 10 ms; null where the system does not report it), ``policy``, ``skipped`` (deadlines),
     ``lost`` (records), ``starved`` (steps without new inputs), ``fallbacks`` (steps in which an input had its
     fall-back), ``step_time_us`` and ``lateness_us``: ``median``, ``p99``, ``p99_9`` (to 1/16 octave), ``max``;
     ``histograms``: ``from_us``, ``step_time``, ``lateness``; ``environment``; ``faults``: one per fault, see
-    `_Statistics.faults`; ``limits``: outputs that say which limit was active, and in which share of the steps;
-    ``switched``: faults by hand, see `Running.switched`; ``notes``: what is not as one would expect; ``signals``:
+    `_Statistics.faults`; ``limits``: share of the steps by output that reports an active limit;
+    ``switched``: faults by hand, see `Running.switched`; ``notes``: unexpected conditions; ``signals``:
     by name ``unit``, ``final``, ``min``, ``max``, ``rms``; one entry for each attachment."""
 
     @property
@@ -181,13 +181,13 @@ def run_rig(
     scenario : Scenario, optional
         Inputs and parameters; by default all keep their start values.
     rig : Rig, optional
-        How the run is made.
+        Settings of the rig.
     output : Path, optional
         Recording, see `rtcvt.hil.recorder`.
     attach : sequence of callable
-        What else takes part: functions of FMU, scenario and step that give an attachment.
+        Functions of FMU, scenario and step that return an attachment.
     record : sequence of str
-        Local variables that are recorded, too, see `rtcvt.hil.importer.open_fmu`.
+        Further local variables to record, see `rtcvt.hil.importer.open_fmu`.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def run_rig(
                     stop,
                     [],
                 )
-                del granted["scheduler"]  # of this thread; that of the loop's is what counts
+                del granted["scheduler"]  # of this thread; only that of the loop matters
                 about = granted | environment()
                 stolen_before = stolen(loop.settings.cpu)
                 recorder = _recorder(output, recorded, attributes | about, fmu.unit_file, job.steps + 1)
@@ -286,7 +286,7 @@ def run_rig(
 
 @dataclass(frozen=True)
 class _Job:
-    """What a run is to do, checked to its end."""
+    """Inputs, faults and settings of a run, checked over its whole duration."""
 
     fmu: Fmu
     source: Scenario
@@ -300,14 +300,14 @@ class _Job:
     scheduled: tuple[Fault, ...]
     rig: Rig  # with the faults of the attachments
     loop: Loop
-    notes: list[str]  # what the user should know
+    notes: list[str]  # notes for the user
 
 
 def _job(fmu: Fmu, step: float | None, duration: float | None, scenario: Scenario | None, rig: Rig,
          attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]], cpu: int) -> _Job:  # fmt: skip
     h, length, n = steps_of(step, duration, scenario, fmu)
     source = scenario or Scenario(name="start values", duration=n * h)
-    chunks = _chunks(fmu, source, h, n)  # what is wrong anywhere is said before the first step
+    chunks = _chunks(fmu, source, h, n)  # errors at any time are reported before the first step
     low, high = zip(*((u.min(axis=0), u.max(axis=0)) for u in chunks), strict=True)
     attachments = tuple(make(fmu, scenario, h) for make in attach)
     starts, changes = fmu.starts(source), fmu.changes(source, h)
@@ -324,7 +324,7 @@ def _job(fmu: Fmu, step: float | None, duration: float | None, scenario: Scenari
 
 
 def _figures(loop: Loop) -> dict[str, Any]:
-    """What the loop itself counted and timed."""
+    """Counters and times of the loop."""
     counters = loop.counters()
     steps = counters.pop("made")
     at = loop.terminated_at
@@ -486,7 +486,7 @@ class _Kept:
         return recorder is not None and recorder.abandon()
 
     def _failed(self, error: OSError) -> None:
-        left = "what is in it can be read" if self.abandon() else "nothing is left of it"
+        left = "its rows can be read" if self.abandon() else "it is lost"
         without = "" if self._stop is not None else "; the run went on without it"
         self.failure = f"recording: {error.strerror or error}; {left}{without}"
 
@@ -594,7 +594,7 @@ class _Statistics:
             self._squares += np.sum(values**2, axis=0)
         self._final = values[-1]
         self._count += len(rows)
-        rows = rows[~np.isnan(rows[:, 2])]  # the last says how the run ended, and is no step
+        rows = rows[~np.isnan(rows[:, 2])]  # the last row is the end of the run, not a step
         flags = np.nan_to_num(rows[:, 4]).clip(0, 31).astype(np.int64)  # a unit may write anywhere
         self._made += len(rows)
         self._active += np.count_nonzero(rows[:, HEAD:] > 0.0, axis=0)
@@ -609,7 +609,7 @@ class _Statistics:
                 self._recovered[place] = (float(well[0]) - last) * self._h if len(well) else None
 
     def faults(self) -> list[dict[str, Any]]:
-        """By fault: what it was, its steps with misses, fall-backs and without result, ``recovered_after_s``.
+        """For each fault: its description, its steps with misses, fall-backs and without result, ``recovered_after_s``.
 
         The last is the time from the end of the fault to the first step without miss, fall-back and fault that had a
         result; null if there was none.
@@ -620,7 +620,7 @@ class _Statistics:
         ]
 
     def limits(self) -> dict[str, float]:
-        """Outputs that say which limit is active, and in which share of the steps."""
+        """Share of the steps by output that reports an active limit."""
         shares = zip(self._variables, (self._active / max(self._made, 1)).tolist(), strict=True)
         return {v.name: share for v, share in shares if share > 0.0 and is_limit(v)}
 

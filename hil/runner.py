@@ -1,7 +1,7 @@
-"""A run of an FMU over a scenario, against the clock or as fast as it goes, and what came of it.
+"""A run of an FMU over a scenario, against the clock or as fast as possible, and its result.
 
-All inputs are sampled and all memory is taken before the first step; the recording is written after the last. A step
-that fails and SIGINT or SIGTERM end the run, and what it gave until then is kept.
+All inputs are sampled and all memory is allocated before the first step; the recording is written after the last. A
+failed step and SIGINT or SIGTERM end the run, and its results until then are kept.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class Result:
     log: tuple[str, ...]  # last messages of the FMU
     environment: dict[str, str]
     unit_file: str
-    notes: tuple[str, ...] = ()  # what is not as one would expect
+    notes: tuple[str, ...] = ()  # unexpected conditions
 
     @property
     def completed(self) -> bool:
@@ -62,7 +62,7 @@ class Result:
 
     @property
     def kind(self) -> str:
-        """What a recording of it is called."""
+        """Kind of its recording."""
         return "real-time run" if self.paced else "unpaced run"
 
     @property
@@ -78,17 +78,17 @@ class Result:
         return self._signals()[name].values
 
     def figures(self) -> dict[str, Any]:
-        """What the run amounts to, ready for JSON; numbers are finite or null.
+        """Results of the run for JSON; numbers are finite or null.
 
         ``fmu``, ``guid``, ``scenario`` (null if inputs kept their start values), ``kind``, ``completed``, ``message``,
         ``step_s``, ``steps`` (made), ``duration_s`` (simulated), ``wall_s`` (from the first step to the end of the
         last), ``terminated_s`` (when the unit ended the simulation, else null),
-        ``notes`` (what is not as one would expect), ``warnings`` (FMI calls that returned a warning),
+        ``notes`` (unexpected conditions), ``warnings`` (FMI calls that returned a warning),
         ``misses`` (steps that ended after the next deadline;
         null if unpaced), ``step_time_us`` and ``lateness_us`` (start of a step after its deadline; null if unpaced):
         ``median``, ``p99``, ``p99_9``, ``max``; ``environment``: ``scheduler``, ``memory``, ``garbage_collector``,
-        ``system``, ``cpus``, ``governor``, ``python``; ``limits``: share of the steps by output that says that a limit
-        is active; ``signals``: by name ``unit``, ``final``, ``min``, ``max``,
+        ``system``, ``cpus``, ``governor``, ``python``; ``limits``: share of the steps by output that reports that a
+        limit is active; ``signals``: by name ``unit``, ``final``, ``min``, ``max``,
         ``rms``.
         """
         timing = self.timing
@@ -118,7 +118,7 @@ class Result:
     def recording(self) -> Recording:
         """All inputs and outputs, ``step_time`` and, if paced, ``lateness`` of the step that begins at each time.
 
-        Where a variable has such a name, ``rig.`` stands before it. Both are NaN at the last time, at which no step
+        If a variable has such a name, their names begin with ``rig.``. Both are NaN at the last time, at which no step
         begins.
         """
         signals = self._signals()
@@ -168,9 +168,9 @@ def run(
     fast : bool
         Do not wait for the clock, and leave scheduler and memory as they are.
     record : sequence of str
-        Local variables that are recorded, too, see `rtcvt.hil.importer.open_fmu`.
+        Further local variables to record, see `rtcvt.hil.importer.open_fmu`.
     logging : bool
-        Whether the unit's messages are taken.
+        Whether the unit's messages are logged.
 
     Returns
     -------
@@ -268,14 +268,14 @@ def _duration(duration: float | None, scenario: Scenario | None, fmu: Fmu, h: fl
         return _given(duration, None if scenario is None else scenario.duration, fmu, "duration")
     if not start < stop < np.inf:
         raise InputError(fmu.file, f"{key} stopTime", stop, f"a finite time after the start, {start:g} s")
-    whole = round((stop - start) / h) * h if h > 0.0 else 0.0  # but for what the two times are rounded by
+    whole = round((stop - start) / h) * h if h > 0.0 else 0.0  # apart from rounding of the times
     return (
         whole if whole and abs(start + whole - stop) <= np.spacing(abs(start)) + np.spacing(abs(stop)) else stop - start
     )
 
 
 def fmu_notes(fmu: Fmu, duration: float, n: int, h: float, u: Array) -> list[str]:
-    """What is not as one would expect of a run of n steps with extreme inputs u (2, n_u)."""
+    """Notes on unexpected conditions of a run of n steps with extreme inputs u (2, n_u)."""
     low, high = u
     beyond = [v for v in fmu.interface.select("input") if not (v.minimum is None or v.minimum <= low[v.index]) or
               not (v.maximum is None or high[v.index] <= v.maximum)]  # fmt: skip

@@ -1,12 +1,12 @@
 """A run measured and calibrated by ASAM MCD-1 XCP 1.1 on TCP/IP: the rig is the slave, on the loopback interface.
 
 Its memory is the newest row of the loop, 8 bytes for each input, output and parameter that may change, from `BASE` on
-(`rtcvt.fmu.a2l` describes it). Reading gives the newest values, writing a parameter changes it before the next step, as
-`rtcvt.hil.rig.Running.tune` does; the answer comes when the step has been made. A value out of its range is refused.
+(`rtcvt.fmu.a2l` describes it). Reading returns the newest values, writing a parameter changes it before the next step,
+as `rtcvt.hil.rig.Running.tune` does; the answer is sent after the step. A value out of its range is refused.
 
-Measuring is by dynamic DAQ lists, all on one event, the step. Each step is sent with its own time [us], also those that
-came while another was sent: they are taken from the records of the loop, which reach this side 50 times a second. Who
-does not read loses samples, which are counted, and holds nobody up.
+Measuring is by dynamic DAQ lists, all on one event, the step. Each step is sent with its own time [us], also those
+during the sending of another: they are read from the records of the loop, which reach this side 50 times a second. A
+master that does not read loses samples, which are counted, and delays nobody.
 
 There is one master at a time, and only one of this machine.
 """
@@ -48,12 +48,12 @@ class _RefusedError(Exception):
 
 
 def xcp_attachment(port: int, save: Path | None = None) -> Callable[[Fmu, Scenario | None, float], Attachment]:
-    """What makes the attachment for a run.
+    """Return the function that makes the attachment for a run.
 
     Parameters
     ----------
     port : int
-        On which it listens.
+        Port on which it listens.
     save : Path, optional
         Where to write the description of its memory (A2L), for the master.
     """
@@ -94,7 +94,7 @@ class _Slave:
         self._running, self._server, self._name, self.counts = running, server, name, counts
         self._rows: queue.Queue[Array] = queue.Queue(MOST_WAITING)
         self._ended = threading.Event()
-        self._lock = threading.Lock()  # of what is sent, and of the lists
+        self._lock = threading.Lock()  # for sending, and for the lists
         self._first = len(running.inputs) + len(running.outputs)  # place of the first parameter
         self._size = 8 * (self._first + len(running.parameters))
         self._reset(None)
@@ -123,7 +123,7 @@ class _Slave:
             self._selected: set[int] = set()
             self._measuring: set[int] = set()
 
-    # --- what comes -------------------------------------------------------------------------------------------------
+    # --- commands ---------------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
         while not self._ended.is_set():
@@ -175,7 +175,7 @@ class _Slave:
                         master.shutdown(socket.SHUT_RDWR)
 
     def _obey(self, command: int, data: bytes) -> bytes:
-        """The answer to a command, behind its first byte; names are those of the standard."""
+        """The answer to a command, after its first byte; names are those of the standard."""
         match command:
             case 0xFF:  # CONNECT
                 return struct.pack("<BBBHBB", CAL | DAQ, 0x80, MAX_CTO, MAX_DTO, 1, 1)
@@ -314,7 +314,7 @@ class _Slave:
         self._pointer = number, odt, entry + 1
         return b""
 
-    # --- what is measured -------------------------------------------------------------------------------------------
+    # --- measurement ------------------------------------------------------------------------------------------------
 
     def _listen(self, rows: Array) -> None:
         """Records as they come; never waits."""

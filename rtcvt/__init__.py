@@ -1,13 +1,13 @@
 """Real-time models of gear systems, belt drives and variators, derived from full models.
 
-The names below are the Python interface and stay as they are from release to release; what lies in modules may change::
+The names below are the Python interface and stay as they are from release to release; names in modules may change::
 
     unit = rtcvt.load("toroidal_kers")                 # a shipped unit, or a unit file
     result = unit.simulate(inputs={"shaft.tau": 20.0}, duration=5.0)
     result["shaft.w"]                                  # an array, in SI units
     unit.export("kers.fmu")
 
-Importing rtcvt takes a few milliseconds; numpy, numba and the rest come when they are needed.
+Importing rtcvt takes a few milliseconds; numpy, numba and other libraries are imported when needed.
 """
 
 from rtcvt import module_path

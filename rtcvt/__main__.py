@@ -1,9 +1,9 @@
-"""The command ``rtcvt``: signals end it in order.
+"""The command ``rtcvt``, which signals end in order.
 
-Until it is imported, signals end it at once: a library that waits for ever while it starts would not let Python handle
-them. Then SIGINT, SIGTERM and SIGHUP become exceptions, so that what was begun is cleaned up: temporary files,
-extracted units, processes. Once the loop of a rig runs it takes them itself, see `rtcvt.hil.rig`. A second one acts as
-usual.
+Until this module is imported, signals end the process at once: a library that waits for ever at its start would not let
+Python handle them. Then SIGINT, SIGTERM and SIGHUP become exceptions, so that temporary files, extracted units and
+processes are cleaned up. The loop of a rig handles signals itself, see `rtcvt.hil.rig`. A second signal has its usual
+effect.
 """
 
 import os
@@ -40,7 +40,8 @@ def _raise() -> None:
 
 
 def _again(number: int, frame: FrameType | None) -> None:
-    """Raise anew if nothing is being ended: Python cannot raise everywhere, as at a fork, and libraries lose errors."""
+    """Raise the exception again if it was lost: Python cannot raise everywhere, as at a fork, and libraries lose
+    errors."""
     del number, frame
     error = sys.exc_info()[1]
     while error is not None:
@@ -66,7 +67,7 @@ def _refused(why: object) -> SystemExit:
 
 
 def _opened() -> None:
-    """Standard streams that were closed become the null device, or the next files would take their places."""
+    """Connect closed standard streams to the null device, or the next opened files would get their numbers."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)

@@ -1,4 +1,4 @@
-"""What the process was started with, each read in one place: memory, a home, a date, docstrings or none, libraries."""
+"""Environment of the process, each item read in one place: memory, home, date, docstrings, libraries."""
 
 import ast
 import inspect
@@ -14,7 +14,7 @@ from typing import Any
 
 from rtcvt.errors import InputError
 
-MIN_MEMORY = 768 * 2**20  # [bytes] of address space: libraries alone take 670 MB in some commands
+MIN_MEMORY = 768 * 2**20  # [bytes] of address space: libraries alone need 670 MB in some commands
 AMPLE_MEMORY = 4096 * 2**20  # [bytes] from which each thread of OpenBLAS has its own buffers
 LAST_SECOND = 253402300799  # of the year 9999
 
@@ -91,7 +91,7 @@ def docstring(of: Any) -> str:
 
 
 def prepare() -> None:
-    """For a command, before it imports libraries: refuse what none of them starts with, and give them what they need.
+    """Prepare a command before it imports libraries: refuse an environment in which they do not start, set defaults.
 
     Raises
     ------

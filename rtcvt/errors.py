@@ -1,4 +1,4 @@
-"""The one error that a user can cause and mend."""
+"""The one error that a user can cause and correct."""
 
 import difflib
 import logging
@@ -53,11 +53,11 @@ def too(what: str, more: Iterable[str]) -> str:
     return f"; {what} too: {', '.join(keys)}" if keys else ""
 
 
-SHORT, LONG = 15, 40  # names that a message lists beside a guess, and at all
+SHORT, LONG = 15, 40  # numbers of names that a message lists with a guess, and without one
 
 
 def near(name: object, known: Iterable[str]) -> str:
-    """What there is instead of an unknown name, and which of it may have been meant, as the end of a message.
+    """End of a message about an unknown name: the known names, and those that may have been meant.
 
     Names are compared without regard to case, and by what follows their last dot.
     """

@@ -10,7 +10,7 @@ A unit is loaded by the name of a shipped unit or from its file. Inputs of a sim
 Every result is a `rtcvt.Recording`: signals by name, with their units.
 """
 
-from __future__ import annotations  # so that help() prints names of types, not what they stand for
+from __future__ import annotations  # so that help() prints the names of types
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ Input = (
 )  # see the module
 
 
-# --- what there is ----------------------------------------------------------------------------------------------------
+# --- units and scenarios ----------------------------------------------------------------------------------------------
 
 
 def units(*kinds: str) -> dict[str, str]:
@@ -380,7 +380,7 @@ class Unit:
     def _scenario(
         self, scenario: str | Scenario | None, inputs: Mapping[str, Input] | None, duration: Quantity | None
     ) -> tuple[Scenario, dict[str, Any]]:
-        """The scenario with what replaces it, and the inputs that no scenario can hold: functions and arrays."""
+        """The scenario with replaced signals, and the inputs that a scenario cannot contain: functions and arrays."""
         signals, more = _split(inputs or {})
         if scenario is None and inputs is not None:
             if duration is None:
@@ -417,7 +417,7 @@ class Unit:
         Raises
         ------
         InputError
-            The unit has no such model, an option that it does not take, or a value that it does not allow.
+            The unit has no such model, or an option or value is not allowed.
         RuntimeError
             The run ended early; its file is kept.
         """
@@ -483,7 +483,7 @@ class Unit:
         substeps : int, optional
             Steps of the integrator for each step of the unit.
         errors : bool or path
-            Whether the page inside says how far the model is from the full one, which takes a check, or the figures of
+            Whether the page inside has the errors against the full model, which needs a check, or the figures of
             an earlier check (``rtcvt check --json``).
         fmi : {2, 3}
             Version of FMI: 2.0, or 3.0 with the native backend.
@@ -774,7 +774,7 @@ class Instance:
             self._kept.append((b.t, b.p.copy(), b.u.copy(), b.y.copy(), status))
 
     def _keep_inputs(self) -> None:
-        """What is held from the last point on."""
+        """Record the inputs at the last point."""
         if self._kept:
             t, _, _, y, status = self._kept[-1]
             self._kept[-1] = (t, self._buffers.p.copy(), self._buffers.u.copy(), y, status)

@@ -6,10 +6,10 @@ allocates, raises, recurses, assigns to a slice or calls a library, so that the 
 can be compiled by any C compiler elsewhere. Division by zero gives Inf or NaN as in C; ``step`` functions turn those
 into a status.
 
-Every kernel of the house is compiled by one policy (`compiler`), the full models' with options of their own.
+Every kernel is compiled by one policy (`compiler`), the full models' with options of their own.
 
-- Machine code on disk is stamped with all that is frozen in it (`rtcvt.compiling.stamp`): an edit recompiles what it
-  reaches.
+- Machine code on disk is stamped with everything frozen in it (`rtcvt.compiling.stamp`): an edit recompiles the kernels
+that depend on it.
 - Real-time kernels do without numba's memory management (``_nrt=False``): counting references to each array that is
   passed on costs as much as a small model itself, and a kernel that allocates does not compile.
 """
@@ -28,7 +28,7 @@ FAILED = 2  # not valid; the state is as it was before
 
 
 class _Notice(event.Listener):
-    """Tells once in a process that numba compiles: this may take a minute or two, silently."""
+    """Prints once in a process that numba compiles: this may last a minute or two, silently."""
 
     said = False
 
@@ -75,12 +75,12 @@ def released(function: Any) -> Any:
 
 
 def inlined(function: Any) -> Any:
-    """A kernel that becomes part of those that call it: for what is called once and would else be compiled twice."""
+    """A kernel that is inlined in its callers: for a function with one caller, which would else be compiled twice."""
     return _inline(function)
 
 
 def kernel_of_rows(function: Any) -> Any:
-    """A kernel whose time goes into loops over neighbouring numbers, without reference to each other.
+    """A kernel that spends its time in loops over neighbouring numbers that are independent of each other.
 
     C compilers make it once more for the wide vectors that some processors have, see `rtcvt.fmu.translate`.
     """

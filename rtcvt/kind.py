@@ -1,10 +1,10 @@
 """Kinds of machines. One package per kind declares itself by one record; everything else asks the record.
 
-The record of a kind is ``KIND`` in the module ``kind`` of its package. It says how a unit file is read, which models
+The record of a kind is ``KIND`` in the module ``kind`` of its package. It defines how a unit file is read, which models
 there are, and what the commands do with its units. Command line, exporters and documentation know no kind by name.
 Kinds of other distributions are found by their entry points in the group ``rtcvt.kinds``.
 
-Records are small: what they name is imported when it is called (`lazily`), since full models and checks need more
+Records are small: functions that they name are imported when called (`lazily`), since full models and checks need more
 packages than a real-time model does.
 """
 
@@ -69,13 +69,13 @@ TASKS = {
     "campaign": "a full model that has campaigns",
     "reduce": "a full model that can be reduced",
     "calibrate": "a full model that can be calibrated",
-}  # what a kind has that has this task
+}  # what a kind with this task has, for messages
 
-Progress = Callable[[str, int, int], None]  # what is under way, done, in all
+Progress = Callable[[str, int, int], None]  # name of the work, steps done, steps in all
 
 
 class Unit(Record):
-    """A unit of any kind: the base of the records of unit files, with what its kind makes of it."""
+    """A unit of any kind: the base of the records of unit files, with the functions of its kind."""
 
     name: Name
     kind: str
@@ -138,12 +138,12 @@ class Unit(Record):
         return with_start_values(model, parameters, source) if parameters else model
 
     def task(self, command: str) -> "Task":
-        """What a command does with it: ``full``, ``check``, ``map``, ``campaign`` or ``calibrate``.
+        """The task of a command for this unit: ``full``, ``check``, ``map``, ``campaign`` or ``calibrate``.
 
         Raises
         ------
         InputError
-            Nothing; the message names the kinds for which there is something.
+            The kind has no such task; the message names the kinds that have it.
         """
         task: Task | None = getattr(self.kind_record, command)
         if task is None:
@@ -163,7 +163,7 @@ class Unit(Record):
 
     @property
     def speed_flanges(self) -> dict[str, str]:
-        """The flanges into which a speed goes, as a choice for `with_flanges`."""
+        """Flanges whose input is a speed, as a choice for `with_flanges`."""
         return self.kind_record.speed_flanges(self)
 
     @property
@@ -195,12 +195,12 @@ def with_start_values(model: "Model", parameters: Mapping[str, float | str], sou
     return replace(model, p=instance.p, variables=tuple(variables))
 
 
-# --- what the commands do with units of a kind ------------------------------------------------------------------------
+# --- tasks of the commands for units of a kind ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command for units of some kinds. Kinds that share one declare it alike."""
+    """An option of a command for units of some kinds. Kinds that share an option declare it equally."""
 
     name: str
     help: str
@@ -215,15 +215,15 @@ class Option:
 # shared by full models that run offline
 DURATION = Option("duration", "Machine time; default: the scenario's, if there is one.", unit="s")
 ELEMENTS = Option("elements", "Modelled elements; default: the unit's.", int, minimum=1)
-RESUME = Option("resume", "Go on with the run that the file holds, if there is one.", bool, False)
+RESUME = Option("resume", "Continue the run in the file, if there is one.", bool, False)
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one command does with units of a kind.
+    """The task of one command for units of a kind.
 
     `run` receives the unit (for ``reduce`` the files of its runs), the values of the options by name, and, but for
-    ``show``, a `Progress` to call. It gives a `Shown` for ``show``, ``reduce`` and ``calibrate``, a `Run` for
+    ``show``, a `Progress` to call. It returns a `Shown` for ``show``, ``reduce`` and ``calibrate``, a `Run` for
     ``simulate``, a `Checked` for ``check`` and ``map``, a `Campaigned` for ``campaign``.
     """
 
@@ -235,7 +235,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Shown:
-    """A unit, or what a command found, in print: for JSON, and as lines of text in rich's markup and rich's tables."""
+    """A unit, or the result of a command: for JSON, and as lines of text in rich's markup and rich's tables."""
 
     data: dict[str, Any]
     lines: Sequence[Any]
@@ -260,7 +260,7 @@ class Checked:
     figures: dict[str, Any]
     lines: Sequence[Any]  # as of `Shown`
     failures: Sequence[str] = ()
-    verdict: str = "failed"  # what is said of each failure
+    verdict: str = "failed"  # word of the message about each failure
 
     @property
     def passed(self) -> bool:
@@ -295,7 +295,7 @@ def _no_choice(unit: Unit, choice: Mapping[str, str], source: str) -> Any:
 
 
 def _read(read: Callable[[UnitFile], Any], file: UnitFile) -> Any:
-    """The record of a unit file; its errors tell the line, and names of scenarios are used once."""
+    """Read the record of a unit file; errors name the line, and each name of a scenario may be used once."""
     try:
         unit = read(file)
         names: list[str] = []
@@ -315,9 +315,9 @@ class Kind:
     Parameters
     ----------
     names : tuple of str
-        What unit files call it, ``kind = "..."``.
+        Names in unit files, ``kind = "..."``.
     title : str
-        What its units are in messages and help, in the plural.
+        Name of its units in messages and help, in the plural.
     read : callable
         ``read(file: UnitFile) -> unit``: the validated record of a unit file.
     fidelities : mapping
@@ -333,7 +333,7 @@ class Kind:
         ``choose_flanges(unit, choice, source) -> unit`` with other causalities of its flanges, ``"torque"`` or
         ``"speed"`` by name.
     speed_flanges : callable
-        ``speed_flanges(unit) -> dict``: the choice that makes those flanges speeds that are.
+        ``speed_flanges(unit) -> dict``: the flanges of the unit whose input is a speed, as a choice.
     files_beside : callable
         ``files_beside(unit) -> list[Path]``: files of its own folder that the unit needs.
     diagram : callable, optional
@@ -350,24 +350,25 @@ class Kind:
     calibrate : Task, optional
         Of ``rtcvt calibrate``, which identifies parameters with the full model.
     map : Task, optional
-        Of ``rtcvt map``: what the real-time model does over its speeds.
+        Of ``rtcvt map``: results of the real-time model over its speeds.
     sheave : Task, optional
-        Of ``rtcvt sheave``: what the sheaves that a unit file draws yield under the belt.
+        Of ``rtcvt sheave``: deflection of the sheaves in a unit file under the belt.
     recording : callable, optional
-        ``recording(path) -> Recording | None``: what a file of its full model holds over time; None: another file.
+        ``recording(path) -> Recording | None``: signals over time in a file of its full model; None: another file.
     picture : callable, optional
-        ``picture(path) -> matplotlib Figure | None``: what ``rtcvt plot`` draws of a file of its full model; None:
+        ``picture(path) -> matplotlib Figure | None``: drawing of ``rtcvt plot`` of a file of its full model; None:
         another file.
     view : callable, optional
-        ``view(path, start, stop, most) -> rtcvt.view.Scene | None``: what a file shows in three dimensions, from
+        ``view(path, start, stop, most) -> rtcvt.view.Scene | None``: scene of a file in three dimensions, from
         `start` to `stop` [s] or None with `most` frames; None: another file.
     figures : callable, optional
         ``figures(unit, settings, progress) -> dict | None``: a check with these parameters, short enough for every
         export; None if there is nothing to check against. Without it the errors come from a file alone.
     errors : callable, optional
-        ``errors(unit, fidelity, settings, figures) -> list[ErrorRow]``: what figures of a check say of one model.
+        ``errors(unit, fidelity, settings, figures) -> list[ErrorRow]``: errors of one model from the figures of a
+        check.
     evidence : callable, optional
-        ``evidence(unit) -> dict``: what else is known of its accuracy, for the FMU, see `rtcvt.fmu.traceability`.
+        ``evidence(unit) -> dict``: further evidence of its accuracy, for the FMU, see `rtcvt.fmu.traceability`.
     """
 
     names: tuple[str, ...]
@@ -433,12 +434,12 @@ def kinds() -> tuple[Kind, ...]:
 
 
 def names_of(some: Iterable[Kind]) -> str:
-    """What unit files call these kinds, as text."""
+    """Names of these kinds in unit files, as text."""
     return ", ".join(name for kind in some for name in kind.names)
 
 
 def lacking(source: str, kind: object, what: str, having: Callable[[Kind], Any]) -> InputError:
-    """The error that a unit is of a kind without `what`; `having` finds it in the record of a kind that has it."""
+    """The error that a unit is of a kind without `what`; `having` gets it from the record of a kind that has it."""
     return InputError(source, "kind", kind, f"a kind with {what}: {names_of(k for k in kinds() if having(k))}")
 
 

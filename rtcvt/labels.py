@@ -1,5 +1,5 @@
-"""Names in pictures are text: Matplotlib reads them as TeX, and leaves labels that begin with an underscore out of
-legends, if nobody says otherwise."""
+"""Names in pictures are text: by default Matplotlib reads them as TeX, and leaves labels that begin with an underscore
+out of legends."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ AS_TEXT: dict[Any, Any] = {"text.parse_math": False, "text.usetex": False, "axes
 
 
 def as_text(name: str) -> str:
-    """A name as fonts and files take it: control characters and bytes that are not UTF-8 are shown as �."""
+    """A name for fonts and files: control characters and bytes that are not UTF-8 are shown as �."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
 
 

@@ -14,12 +14,12 @@ class Limited:
     scenario : str
         The scenario, load case, run or section of a source that the number belongs to; empty if there is only one.
     name : str
-        The signal, or a sentence that tells what the number is.
+        The signal, or a sentence that describes the number.
     unit : str
         Of value and limit; "1" for a fraction.
     value : float
     limit : float or None
-        The largest value that is allowed; None where nothing is judged.
+        The largest value that is allowed; None without a limit.
     needed : bool
         Whether the check fails if the limit is exceeded; else the excess is only reported.
     """
@@ -51,7 +51,7 @@ class Limited:
 
     @property
     def failure(self) -> str:
-        """One line that says by which value which limit is exceeded."""
+        """One line with the value and the exceeded limit."""
         unit = "" if self.unit == "1" else f" {self.unit}"
         return f"{self.about}: {self.value:.3g}{unit}, allowed {self.limit:.3g}"
 
@@ -75,7 +75,7 @@ class ErrorRow(Limited):
 
     @property
     def failure(self) -> str:
-        """One line that says by how much the signal is off."""
+        """One line with the signal and its error."""
         return f"scenario '{self.scenario}': {self.name} is off by {self.value:.3g}, allowed {self.limit:.3g}"
 
 

@@ -31,7 +31,7 @@ def environment() -> dict[str, str]:
 
 
 def leave_current_folder() -> None:
-    """Take the current folder, and that of the script, off the module path of this process, which is a command of
+    """Remove the current folder, and that of the script, from the module path of this process, which is a command of
     rtcvt, and of its children."""
     global _left
     if _left:

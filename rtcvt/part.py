@@ -1,4 +1,4 @@
-"""Parts of a drive: units all of whose parameters stand in the file. What their kinds share: schema, model and page.
+"""Parts of a drive: units with all parameters in the file. Common to their kinds: schema, model and page.
 
 The tables and kernels of a kind are a module, see `rtcvt.model.frame`.
 """

@@ -28,7 +28,7 @@ def run(
 
 @contextmanager
 def pool(number: int) -> "Iterator[ProcessPoolExecutor]":
-    """So many new processes of Python's; what has not begun at the block's end is dropped."""
+    """A pool of `number` new Python processes; work that has not begun at the end of the block is dropped."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -42,8 +42,8 @@ def pool(number: int) -> "Iterator[ProcessPoolExecutor]":
 
 @contextmanager
 def local_cluster(**options: Any) -> Iterator[Any]:
-    """A cluster of dask's on this machine with these `options`, whose workers may start anew until the block ends. A
-    signal's exception waits until it has started, since half of one is never closed."""
+    """A dask cluster on this machine with these `options`, whose workers may restart until the block ends. The
+    exception of a signal waits until the cluster has started, since a cluster that has half started is never closed."""
     from distributed import LocalCluster
 
     from rtcvt.files import signals_wait
@@ -74,6 +74,6 @@ def _safe_children() -> Iterator[None]:
 
 
 def caught() -> None:
-    """To be called where an interrupt was caught and a summary or the like follows: it is not raised anew."""
+    """Call this where an interrupt was caught and a summary or the like follows: it is not raised again."""
     if hasattr(signal, "SIGALRM") and getattr(signal.getsignal(signal.SIGALRM), "__name__", "") == "_again":
         signal.setitimer(signal.ITIMER_REAL, 0.0)

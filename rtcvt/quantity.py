@@ -2,11 +2,11 @@
 
 A bare number is in SI units; a string carries its unit (``"36 mm"``, ``"2e-2 N.m/rpm"``, ``"750 kN/m"``) and is
 converted. Products are written with a dot or a star, powers as ``m2``, ``m^2`` or ``m²``. The radian counts as
-dimensionless, with two exceptions: where the other side is in radians, ``1/min`` and ``Hz`` count revolutions, as a
+dimensionless, with two exceptions: if the other side is in radians, ``1/min`` and ``Hz`` count revolutions, as a
 tachometer does, and ``1/s`` is rad/s, as in SI; and an angle is no ratio, a ratio in % no angle: a slope is the tangent
 of its angle.
 
-`OWN` are units as engineers write them, which pint has not, or takes for something else. A model description of FMI
+`OWN` are units as engineers write them, which pint lacks or reads as something else. A model description of FMI
 may define units itself: those are a `Unit`, too.
 """
 
@@ -53,7 +53,7 @@ OWN = """
     crank_angle = degree = degCA
 """
 _TERA_REVOLUTION = re.compile(r"(?<![A-Za-z])([EGMPTZacdfkmnpzµ]r|[A-Zacdfhkmnpyzµ]U|da[rU])(?![A-Za-z])")  # and others
-_TURNS = ("minute", "hour", "hertz")  # what one counts revolutions in
+_TURNS = ("minute", "hour", "hertz")  # units of time in which revolutions are counted
 
 
 class Unit(NamedTuple):
@@ -63,9 +63,9 @@ class Unit(NamedTuple):
     exponents: tuple[tuple[str, float], ...]  # of kg, m, s, A, K, mol, cd, rad, those that are not 0, sorted
     factor: float = 1.0
     offset: float = 0.0
-    turns: bool = False  # counts revolutions, and says so by no angle
-    relative: bool = False  # of differences: without offset
-    others: tuple["Unit", ...] = ()  # that its description defines, too, and that go before those known here
+    turns: bool = False  # counts revolutions, without an angle in its dimensions
+    relative: bool = False  # for differences: without offset
+    others: tuple["Unit", ...] = ()  # defined in the same description, which precede those known here
 
     @property
     def angle(self) -> float:
@@ -73,7 +73,7 @@ class Unit(NamedTuple):
         return dict(self.exponents).get("rad", 0.0)
 
 
-KINDS = {  # what is measured in an SI unit, for messages
+KINDS = {  # quantity of an SI unit, for messages
     "1": "a number without unit",
     "m": "a length",
     "m2": "an area",
@@ -98,7 +98,7 @@ KINDS = {  # what is measured in an SI unit, for messages
 
 
 def wanted(unit: str) -> str:
-    """What a quantity in `unit` is, for messages: ``a length in m``."""
+    """Description of a quantity in `unit` for messages: ``a length in m``."""
     kind = KINDS.get(unit, "a quantity")
     return kind if unit == "1" else f"{kind} in {unit}"
 
@@ -141,7 +141,7 @@ def known_unit(text: str) -> Unit:
     """
     text = spelled(text)
     plain = re.fullmatch(r"|-|(?:1/)?[A-Za-zµ%(][A-Za-zµ./*^0-9() -]{0,60}|1", text)
-    if plain is None or re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", text):  # towers of powers take forever
+    if plain is None or re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", text):  # towers of powers need forever
         raise ValueError(f"a unit that is known here, not '{text}'")
     try:
         unit = _registry().Unit(_for_pint(text))
@@ -159,8 +159,8 @@ def known_unit(text: str) -> Unit:
 
 
 def defined(name: str, exponents: dict[str, int], factor: float, offset: float) -> Unit:
-    """A unit as a model description defines it; its name tells what many leave out: that it counts revolutions, or
-    that there is an angle in it.
+    """A unit as a model description defines it. Its name shows what many descriptions leave out: that it counts
+    revolutions, or that there is an angle in it.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def difference(unit: "str | Unit") -> "str | Unit":
 
 
 def is_close(unit: Unit) -> bool:
-    """Whether a unit is, but for rounding, what its name means here."""
+    """Whether a unit equals, but for rounding, the unit of its name here."""
     try:
         factor, offset = conversion(known_unit(unit.name), unit._replace(name="\0", others=()))
     except ValueError:
@@ -198,13 +198,13 @@ def is_close(unit: Unit) -> bool:
 
 
 def _own(name: str, unit: Unit) -> Unit | None:
-    """The unit that the description of `unit` defines by a name, if it does. Names of what machines have not, such as C
-    and kT, are free.
+    """The unit that the description of `unit` defines by a name, if any. Names of units that do not occur in machines,
+    such as C and kT, are free.
 
     Raises
     ------
     ValueError
-        It is another one here.
+        The name has another meaning here.
     """
     own = next((u for u in (unit, *unit.others) if spelled(u.name) == spelled(name)), None)
     if own is None or is_close(own) or not _is_of_machines(own.name):
@@ -224,7 +224,7 @@ def _plain_kind(unit: Unit) -> tuple[tuple[str, float], ...]:
 
 
 def _angle_for_ratio(source: Unit, target: Unit) -> str:
-    """What is allowed where one of two units is an angle and the other a ratio; empty where they do not differ so.
+    """Text of what is allowed if one of two units is an angle and the other a ratio; else empty.
 
     A bare number is an angle in rad.
     """
@@ -236,12 +236,12 @@ def _angle_for_ratio(source: Unit, target: Unit) -> str:
 
 
 def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float]:
-    """Factor and offset that make of a value in `source` one in `target`.
+    """Factor and offset that convert a value in `source` to one in `target`.
 
     Raises
     ------
     ValueError
-        Units of different kinds, or one that is not known; the message says what is allowed.
+        Units of different kinds, or an unknown unit; the message names what is allowed.
     """
     names = [spelled(u if isinstance(u, str) else u.name) for u in (source, target)]
     if isinstance(target, Unit):
@@ -299,19 +299,20 @@ def _strange(text: str) -> bool:
 
 
 def to_si(value: float | str, unit: "str | Unit") -> float:
-    """Value in the unit of a variable, which is SI unless a foreign one says otherwise, checked against its dimension.
+    """Convert a value to the unit of a variable, SI unless a foreign description has another one, and check its
+    dimension.
 
     Parameters
     ----------
     value : float or str
         A number in that unit, or a string with a unit.
     unit : str or Unit
-        The unit that is expected, e.g. ``"N.m.s/rad"``.
+        The expected unit, e.g. ``"N.m.s/rad"``.
 
     Raises
     ------
     ValueError
-        Not a finite quantity of that dimension; the message says what is allowed.
+        Not a finite quantity of that dimension; the message names what is allowed.
     """
     name = unit if isinstance(unit, str) else unit.name
     if isinstance(value, str):
@@ -393,6 +394,6 @@ def si_unit(text: str) -> str:
 
 
 def base_exponents(unit: str) -> dict[str, int]:
-    """Exponents of kg, m, s, A, K, mol, cd and rad in a unit, as FMI's ``BaseUnit`` wants them."""
+    """Exponents of kg, m, s, A, K, mol, cd and rad in a unit, as in FMI's ``BaseUnit``."""
     found = dict(known_unit(unit).exponents)
     return {base: int(found[base]) for base in _BASE.values() if base in found}

@@ -1,9 +1,9 @@
-"""Recordings in HDF5, and as CSV: signals over time with their units, and all that is needed to repeat the run.
+"""Recordings in HDF5, and as CSV: signals over time with their units, and everything needed to repeat the run.
 
 Layout: attributes ``schema_version``, ``kind``, ``rtcvt_version``, ``revision`` (git), ``created`` (UTC) and any others
-given; datasets ``time`` and ``signals/NAME``, each with ``units`` and ``description``, and ``name`` if that is one
-that HDF5 does not have (`rtcvt.files.names`); ``unit_file`` holds the text of the unit file. A file is made in memory,
-sealed (`rtcvt.files.hdf5`), written under a temporary name, put on the disk and then renamed, so that there is never
+given; datasets ``time`` and ``signals/NAME``, each with ``units`` and ``description``, and ``name`` if HDF5 does not
+allow it (`rtcvt.files.names`); ``unit_file`` is the text of the unit file. A file is made in memory, sealed
+(`rtcvt.files.hdf5`), written under a temporary name, synchronised to the disk and then renamed, so that there is never
 half of one. A device or pipe is written to and never replaced.
 """
 
@@ -36,7 +36,7 @@ from rtcvt.files.names import mapped, quoted
 from rtcvt.lazily import lazily
 
 SCHEMA_VERSION = 1
-UNPACKED = 512  # values of a signal up to which a chunk's own tables are larger than what packing saves
+UNPACKED = 512  # values of a signal up to which packing saves less than the tables of a chunk need
 SEAL = b"rtcvt recording "
 HDF5 = (".h5", ".hdf5")
 WRITTEN = (*HDF5, ".csv")  # endings of recordings that `Recording.save` writes
@@ -170,7 +170,7 @@ class Recording:
         return lazily("rtcvt.hil.plot:draw_on")(pyplot.figure, self, names, title)
 
     def save(self, path: str | Path) -> Path:
-        """Write its signals: HDF5, which `rtcvt.read` reads back, or CSV, as the ending says.
+        """Write its signals: as HDF5, which `rtcvt.read` reads back, or CSV, chosen by the ending.
 
         Raises
         ------
@@ -268,12 +268,12 @@ def require_ending(path: Path | None, endings: tuple[str, ...] = WRITTEN) -> Non
 
 @contextmanager
 def replaced_on_success(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place if the block succeeds and is removed if it does not.
+    """A temporary path in the folder of `path`: renamed to `path` if the block succeeds, else removed.
 
     Raises
     ------
     InputError
-        See `require_writable`, or what the system says against it.
+        See `require_writable`, or the error of the system.
     """
     require_writable(path)
     with written(path):
@@ -298,7 +298,8 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def written(path: Path) -> Iterator[None]:
-    """What the system says against writing a file, as bad input: disk full, no rights, a name that is too long."""
+    """Raise errors of the system while writing a file as `InputError`: disk full, no rights, a name that is too
+    long."""
     try:
         yield
     except OSError as error:
@@ -313,7 +314,7 @@ def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5p
     Raises
     ------
     InputError
-        The file cannot be written; nothing is left behind.
+        The file cannot be written; no partial file remains.
     """
     require_writable(path)
     with h5py.File(path.name, "w", driver="core", backing_store=False, userblock_size=BLOCK, libver=libver) as file:
@@ -327,8 +328,8 @@ def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5p
 
 
 def save(path: Path, recording: Recording, kind: str) -> None:
-    """Write a recording in the format of its ending: HDF5, or CSV with a column ``NAME [UNIT]`` for each series, whose
-    name is changed, and that told, if a table cannot have it, and quoted if it begins as a formula
+    """Write a recording in the format of its ending: HDF5, or CSV with a column ``NAME [UNIT]`` for each series. Names
+    that a table cannot have are changed, with a message, and names that begin as a formula are quoted
     (`rtcvt.files.names`).
 
     Raises
@@ -353,12 +354,12 @@ def save(path: Path, recording: Recording, kind: str) -> None:
 
 
 def write_recording(path: Path, recording: Recording, kind: str) -> None:
-    """Write a recording; `kind` says what made it, e.g. ``simulation`` or ``real-time run``.
+    """Write a recording; `kind` is its origin, e.g. ``simulation`` or ``real-time run``.
 
     Raises
     ------
     InputError
-        The file cannot be written; nothing is left behind.
+        The file cannot be written; no partial file remains.
     """
     with new_hdf5(path, SEAL) as file:
         stamp = now().isoformat(timespec="seconds")
@@ -376,7 +377,7 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
 
 
 def series_texts(name: str, called: str, unit: str, description: str) -> dict[str, str]:
-    """What a dataset notes of a signal, with its name if it is called otherwise."""
+    """Attributes of a signal's dataset, with the name of the signal if the dataset has another one."""
     return {"units": unit, "description": description} | ({"name": name} if called != name else {})
 
 
@@ -407,7 +408,7 @@ def read_recording(path: Path) -> Recording:
 
 
 def recording_in(file: h5py.File, path: Path, rows: int | None = None) -> Recording:
-    """The first `rows` of what an open file holds, all by default.
+    """Read the first `rows` of an open file, all by default.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""What a unit file may hold: keys of each kind with value, default and meaning, for the site and ``rtcvt show --keys``.
+"""Keys of the unit files of each kind with value, default and meaning, for the site and ``rtcvt show --keys``.
 
-Keys come from the pydantic records that read the files: a key's meaning is the comment behind it in the source, its
-unit and bounds are those of its validator. Parameters that a kind takes by name come from the model of a shipped unit.
-"""
+Keys come from the pydantic records that read the files: the meaning of a key is the comment after its field in the
+source, its unit and bounds are those of its validator. Parameters that a kind takes by name come from the model of a
+shipped unit."""
 
 import ast
 import inspect
@@ -33,7 +33,7 @@ COMMON = {
 
 @cache
 def comments(record: type[BaseModel]) -> dict[str, str]:
-    """The comment behind each field of a record in its source."""
+    """The comment after each field of a record in its source."""
     found: dict[str, str] = {}
     for base in reversed(record.__mro__):
         if not issubclass(base, BaseModel) or base is BaseModel:
@@ -54,7 +54,7 @@ def comments(record: type[BaseModel]) -> dict[str, str]:
 
 
 def meaning(record: type[BaseModel], key: str) -> str:
-    """What a key says; empty if the source says nothing."""
+    """The meaning of a key; empty without a comment in the source."""
     return comments(record).get(key) or COMMON.get(key, "")
 
 
@@ -67,7 +67,7 @@ class Key(NamedTuple):
     """A key of a table."""
 
     key: str
-    value: str  # what may stand behind it
+    value: str  # allowed values
     default: str
     meaning: str
 
@@ -113,7 +113,7 @@ def _has_tables(annotation: Any) -> bool:
 def tables(
     record: type[BaseModel], path: str = "", found: dict[type[BaseModel], str] | None = None
 ) -> dict[type[BaseModel], str]:
-    """A record and the records within it, each once, with the key at which it stands first; ``""`` for the first."""
+    """A record and the records within it, each once, with the key at which it occurs first; ``""`` for the first."""
     found = {} if found is None else found
     if record not in found:
         found[record] = path
@@ -141,7 +141,7 @@ def _quantity(metadata: Any) -> str:
 
 
 def kind_of_value(annotation: Any, metadata: Any = (), link: Link = _name) -> str:
-    """What may stand behind a key, in words."""
+    """Allowed values of a key, in words."""
     said, arguments = _quantity(metadata), get_args(annotation)
     if said:
         return said
@@ -196,7 +196,7 @@ def _default(field: Any) -> str:
 
 
 def parameters_of(kind_name: str) -> tuple[str, dict[str, Variable]]:
-    """Keys of ``[parameters]`` of a kind that takes them by name in one table, and the shipped unit that has them.
+    """Keys of ``[parameters]`` of a kind that has them by name in one table, and the shipped unit they are from.
 
     Keys that this unit leaves out are among them; no keys for other kinds.
     """
@@ -206,5 +206,5 @@ def parameters_of(kind_name: str) -> tuple[str, dict[str, Variable]]:
         return "", {}
     name = next(iter(shipped_units(kind_name)))
     unit = kind.read(read_unit_file(name))
-    by_part = issubclass(record, Part)  # `m` stands for `vehicle.m`
+    by_part = issubclass(record, Part)  # `m` is short for `vehicle.m`
     return name, {v.name.partition(".")[2] if by_part else v.name: v for v in unit.build().select("parameter")}

@@ -178,12 +178,12 @@ MESSAGE_FAULTS = ("drop", "delay", "duplicate", "corrupt")
 
 
 class Fault(Record):
-    """What goes wrong from `start` on for `duration` [s].
+    """A fault from `start` on for `duration` [s].
 
-    Of a signal: ``stuck`` at the value that it had, ``noise`` of standard deviation `value`, ``nan``. Of the unit:
-    ``overload``, each step takes `value` longer, and ``unit_error``, no step is made and outputs take their fall-back.
-    Of messages on the bus, those named `message` or all: ``drop``, ``delay`` by `value`, ``duplicate``, ``corrupt``,
-    each hitting a message with probability `share`.
+    Of a signal: ``stuck`` at its last value, ``noise`` of standard deviation `value`, ``nan``. Of the unit:
+    ``overload``, each step lasts `value` longer, and ``unit_error``, no step is made and outputs have their fall-back
+    values. Of messages on the bus, those named `message` or all: ``drop``, ``delay`` by `value`, ``duplicate``,
+    ``corrupt``, each applied to a message with probability `share`.
     """
 
     name: str
@@ -247,9 +247,9 @@ def sample_inputs(
 ) -> Array:
     """Values of all inputs [SI] at `time` [s], shape (len(time), n_u); inputs without a signal keep their start.
 
-    At a jump an input has the value after it; where a time stands twice, first the one before it. `more` has signals in
-    place of the scenario's: functions of the time, or arrays of a value for each time (the last one, which nothing
-    follows, may be missing).
+    At a jump an input has the value after it; where a time occurs twice, the value before the jump comes first. `more`
+    has signals that replace those of the scenario: functions of the time, or arrays of a value for each time (the last
+    value, after which nothing follows, may be missing).
 
     Raises
     ------
@@ -316,7 +316,8 @@ def parameter_value(model: "VariableTable", name: str, value: float | str, sourc
 
 
 def parameter_changes(model: "VariableTable", scenario: Scenario, step: float) -> list[tuple[int, "Variable", float]]:
-    """Changes of tunable parameters in a scenario: before which step [number], of what, to which value [SI].
+    """Changes of tunable parameters in a scenario: number of the step before which it changes, variable, new value
+    [SI].
 
     A change takes effect at the first communication point that is not before its time.
 
@@ -394,7 +395,7 @@ def _values(name: str, given: Any, time: Array) -> Array:
 
 def _interpolate(table: Table, values: list[float], time: Array, held: bool) -> Array:
     t, v = np.array(table.time), np.array(values)
-    before = np.append(time[1:] == time[:-1], False)  # the first of a time that stands twice
+    before = np.append(time[1:] == time[:-1], False)  # the first of two equal times
     near = ROUNDING * np.abs(time)
     k = np.where(before, np.searchsorted(t, time - near), np.searchsorted(t, time + near, side="right")) - 1
     k = np.maximum(k, 0)

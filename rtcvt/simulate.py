@@ -1,6 +1,6 @@
-"""Run a model over a scenario at a fixed communication step, as fast as it goes.
+"""Run a model over a scenario at a fixed communication step, as fast as possible.
 
-A duration that is no multiple of the step is made longer, to the next one, and that is told.
+A duration that is no multiple of the step is extended to the next multiple, with a message.
 """
 
 import json
@@ -31,13 +31,13 @@ LIMITS = (
 
 
 def is_limit(v: Variable) -> bool:
-    """Whether a variable says that a limit is active: an output that is called as one of `LIMITS`."""
+    """Whether a variable reports an active limit: an output with a name from `LIMITS`."""
     return v.boolean and v.causality == "output" and any(limit in v.name for limit in LIMITS)
 
 
 @dataclass(frozen=True)
 class Result:
-    """Inputs and outputs of a run at its communication points; `u` is what was held from each of them on."""
+    """Inputs and outputs of a run at its communication points; row k of `u` is constant from point k to the next."""
 
     model: Model
     scenario: Scenario
@@ -71,7 +71,7 @@ class Result:
         return Recording(self.time, signals, about, self.model.source)
 
     def figures(self) -> dict[str, Any]:
-        """What the run amounts to, ready for JSON: see the command's help for the keys."""
+        """Results of the run for JSON; the keys are in the help of the command."""
         return {
             "unit": self.model.name,
             "model": self.model.fidelity,
@@ -90,7 +90,8 @@ class Result:
 
 
 def limits(variables: Iterable[Variable], y: Array) -> dict[str, float]:
-    """Outputs that say that a limit is active (`is_limit`), and in which share of the rows, shape (n, n_y)."""
+    """Outputs that report an active limit (`is_limit`), with the share of rows of `y` (n, n_y) in which they are
+    true."""
     shares = {v.name: float(np.mean(y[:, v.index] > 0.0)) for v in variables if is_limit(v) and len(y)}
     return {name: share for name, share in shares.items() if share > 0.0}
 
@@ -146,7 +147,7 @@ def simulate(
     Parameters
     ----------
     model : Model
-        What to run.
+        The model.
     scenario : Scenario
         Inputs, duration and parameters.
     step : float, optional
@@ -156,7 +157,7 @@ def simulate(
     progress : callable, optional
         Called with (steps done, steps in all) about a hundred times.
     inputs : mapping, optional
-        Inputs that take the place of the scenario's: functions of the time [s], or arrays with a value for each
+        Inputs that replace those of the scenario: functions of the time [s], or arrays with a value for each
         communication point.
 
     Raises
@@ -167,7 +168,7 @@ def simulate(
     h = model.step_size if step is None else step
     instance, time, u, changes = _prepared(model, scenario, h, parameters, inputs)
     n = len(time) - 1
-    y = np.empty((len(instance.y), n + 1)).T  # signals, not points, stand together
+    y = np.empty((len(instance.y), n + 1)).T  # values of a signal are contiguous, not those of a point
     status = np.zeros(n + 1, dtype=np.int8)
     cost = np.empty(n)
     p = instance.p.copy()
@@ -200,20 +201,20 @@ def stepped(
     instance : Instance
         With its parameters set.
     time, u : arrays (n,), (n, n_u)
-        Communication points [s], and inputs that are held from each of them on.
+        Communication points [s], and inputs, constant from each point to the next.
     changes : iterable
         Tunable parameters that change: point, variable, value.
     h : float
         Step [s].
     source : str
-        What messages name.
+        Name in messages.
     block : int
-        Most points at once; what was yielded is overwritten by the next.
+        Most points at once; each block overwrites the one before.
 
     Raises
     ------
     InputError
-        No finite start, or a step failed.
+        The start is not finite, or a step failed.
     """
     model, left = instance.model, deque(changes)
     n = len(time) - 1

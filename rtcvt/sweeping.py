@@ -4,7 +4,7 @@ A sweep is a grid, every value of each parameter with every value of the others,
 box of their ranges: Latin hypercube, Sobol or Halton. Each point is a run as `rtcvt.simulate.simulate` makes it, with
 the same bits. Threads share the compiled model; a point that fails is named, and the others go on.
 
-The file is netCDF-4, also for xarray and other tools, and grows while the sweep runs: the same sweep goes on where it
+The file is netCDF-4, also for xarray and other tools, and grows while the sweep runs: the same sweep continues where it
 was interrupted. It has a dimension for each parameter of a grid, or the dimension ``point`` of a sample; then
 ``statistic`` (`STATISTICS`) or, for series, ``time``.
 """
@@ -190,16 +190,16 @@ def chosen_signals(model: Model, patterns: Sequence[str]) -> tuple[Variable, ...
 
 @dataclass
 class Sweep:
-    """A sweep: what is run, and what has been found.
+    """A sweep: model, scenario and design, and the results so far.
 
     Attributes
     ----------
     model : Model
-        What is run.
+        The model.
     scenario : Scenario
-        Over what.
+        The scenario of each run.
     design : Design
-        At which points.
+        The points.
     signals : tuple of Variable
         Outputs that are kept.
     step : float
@@ -207,7 +207,7 @@ class Sweep:
     every : int
         Steps between two kept values; 0: statistics of each run.
     values : array (points, signals, statistics or times)
-        What has been found, NaN where nothing has.
+        Results, NaN where missing.
     status : array (points,)
         0, 1 where a limit was active, 2 where the run failed, -1 where it is missing.
     failures : dict
@@ -318,7 +318,7 @@ class Sweep:
         return stepped(instance, time, u, changes, self.step, source, block)
 
     def _one(self, k: int, shared: tuple[Array, Array]) -> None:
-        """Run a point and keep what was asked for."""
+        """Run a point and store its statistics or series."""
         places = [v.index for v in self.signals]
         found = self.values[k]
         limited = False
@@ -350,7 +350,7 @@ class Sweep:
     # --- the file
 
     def _about(self) -> dict[str, Any]:
-        """What makes a sweep the same as another."""
+        """Attributes by which two sweeps are the same."""
         return {
             "unit": self.model.source,
             "model": self.model.fidelity,
@@ -386,7 +386,7 @@ class Sweep:
         Raises
         ------
         InputError
-            It cannot be written; what was there stays.
+            The file cannot be written; an existing file stays.
         """
         found = self.dataset()
         packed = {name: {"fletcher32": True} for name in found.data_vars}  # damage is found
@@ -396,7 +396,8 @@ class Sweep:
             temporary.write_bytes(image)
 
     def dataset(self) -> Any:
-        """An xarray.Dataset with names, units and labels; the attribute ``failures`` says by point why runs failed."""
+        """An xarray.Dataset with names, units and labels; the attribute ``failures`` has the cause of each failed run
+        by point."""
         grid, shape = self.design.method == "grid", self.design.shape
         coordinates: dict[str, Any] = {}
         for a in self.design.axes:

@@ -9,9 +9,9 @@ The rows of a buffer are an enumeration, whose members are integers with which k
     y[Y.V] = ...                                   # in a kernel
     table.each("output", Y)                         # where the model is built
 
-What there is more than one of in a unit has a row with fields, ``Row("{pulley}.J", ...)``, that are filled in for each
-of them; its place counts from that of the first row of its item. The constants ``data`` of a unit begin with a header
-of sizes and places, behind which its tables stand.
+A row of quantities that a unit has several of has fields, ``Row("{pulley}.J", ...)``, which are filled in for each
+item; its place counts from that of the first row of its item. The constants ``data`` of a unit begin with a header of
+sizes and places, followed by its tables.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -44,11 +44,11 @@ class Row(NamedTuple):
     tunable: bool = False  # a parameter that may change while the unit runs
     choices: tuple[str, ...] = ()
     set_point: bool = False  # an input that a controller follows
-    usual: float | None = None  # of a coefficient of friction: the largest that needs no question
-    books: Books | None = None  # of an output: what the energy balance makes of it
+    usual: float | None = None  # of a coefficient of friction: the largest usual value; larger ones need a confirmation
+    books: Books | None = None  # of an output: its role in the energy balance
 
 
-TINY = 1e-9  # least value of what must be above zero
+TINY = 1e-9  # least value of a quantity that must be above zero
 TOO_COARSE = Row(
     "status.step_too_coarse",
     "1",
@@ -58,10 +58,10 @@ TOO_COARSE = Row(
 
 
 class Places(IntEnum):
-    """Places in an array, numbered in their order; each is declared by what stands there.
+    """Places in an array, numbered in their order; each is declared by the description of its entry.
 
-    Those of a header are its entries. One that is the place of a block of scratch in ``work`` has the size of this too,
-    as a function of the other entries by name.
+    Places of a header are its entries. The place of a block of scratch in ``work`` also has the size of the block, as a
+    function of the other entries by name.
     """
 
     text: str
@@ -111,7 +111,7 @@ class Constants:
         self.numbers += [0.0] * (-len(self.numbers) % multiple)
 
     def place_blocks(self) -> int:
-        """Note the places of the blocks of scratch, one behind the other; returns the size of ``work``."""
+        """Set the places of the blocks of scratch, one after another; returns the size of ``work``."""
         known = SimpleNamespace(**{entry.name: int(self[entry]) for entry in self._header})
         place = 0
         for entry in self._header:
@@ -121,7 +121,7 @@ class Constants:
         return place
 
     def array(self) -> NDArray[np.float64]:
-        """The constants as the model takes them."""
+        """The constants as an array for the model."""
         return np.array(self.numbers, dtype=float)
 
 
@@ -145,13 +145,13 @@ class Table:
         Parameters
         ----------
         causality : str
-            Of the variable.
+            Causality of the variable.
         row : Row or member of `Rows`
             Its declaration.
         start : float, optional
             Its start value [SI].
         fields : mapping, optional
-            What is filled in for the fields of name and text.
+            Values of the fields in name and text.
         nominal : float, optional
             Instead of the row's.
         """
@@ -217,7 +217,7 @@ class Table:
 
 
 def require_keys(source: str, given: Collection[str], known: Mapping[str, Row]) -> None:
-    """Refuse a table ``[parameters]`` that lacks some of the known keys or has others; all are told together.
+    """Refuse a table ``[parameters]`` with missing or unknown keys; one message names all of them.
 
     Raises
     ------

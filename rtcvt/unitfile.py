@@ -1,6 +1,6 @@
 """Reading of TOML files into records: quantities, tables, messages. Nothing in a file is evaluated as code.
 
-Bare numbers are SI, strings carry their unit. Every message names the file, the key, the value and what is allowed.
+Bare numbers are SI, strings have their unit. Every message names the file, the key, the value and what is allowed.
 """
 
 import math
@@ -84,7 +84,7 @@ class Record(BaseModel):
     def _true_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
         """`true` is refused where a number is wanted; pydantic reads it as 1."""
         field = cls.model_fields[str(info.field_name)]
-        own = any(isinstance(each, BeforeValidator) for each in field.metadata)  # says what it wants
+        own = any(isinstance(each, BeforeValidator) for each in field.metadata)  # its messages name what is allowed
         if not own and _holds_truth(value) and not _takes_truth(field.annotation):
             raise ValueError("a number or a text, not a truth value")
         return value
@@ -97,7 +97,7 @@ def _holds_truth(value: Any) -> bool:
 
 
 def _takes_truth(annotation: Any) -> bool:
-    """Whether a field takes truth values, or has records, which see to theirs."""
+    """Whether a field accepts Booleans, or has records, which check their own fields."""
     if parts := get_args(annotation):
         return any(part is True or part is False or _takes_truth(part) for part in parts)
     return annotation in (Any, bool, object) or (isinstance(annotation, type) and issubclass(annotation, BaseModel))
@@ -177,7 +177,7 @@ def shipped_units(*kinds: str) -> dict[str, Path]:
 
 @cache
 def _kind(path: Path) -> str:
-    """What a shipped unit's file calls its kind."""
+    """Kind in the file of a shipped unit."""
     return str(read_toml(path)[0]["kind"])
 
 
@@ -249,7 +249,7 @@ def is_file(path: Path) -> bool:
 
 
 def own_file(folder: Path, name: str, by: str) -> Path | None:
-    """File of this name in the folder of a unit, or None; `by` says which key of which file names it."""
+    """File of this name in the folder of a unit, or None; `by` is the file and the key that name it."""
     path = folder / name
     return reads(path, by) if is_file(path) else None
 
@@ -273,7 +273,7 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
 
 
 def _require_printable(value: Any, source: str, at: str) -> None:
-    """Refuse what XML cannot hold in any name or text."""
+    """Refuse characters that XML does not allow in names and texts."""
     if isinstance(value, str) and _CONTROL.search(value):
         raise InputError(source, at, value, "a text without control characters")
     if isinstance(value, dict):
@@ -300,7 +300,7 @@ _PLAIN = {  # messages of pydantic in the words of TOML
 def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -> AnyRecord:
     """Validate a table; the first error becomes an `InputError` that names file, key, value and what is allowed.
 
-    All keys that are unknown or missing are told together.
+    One message names all unknown or missing keys.
     """
     try:
         return record.model_validate(data, context={"source": source})
@@ -329,12 +329,12 @@ def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -
 
 
 def _keys(place: Sequence[int | str]) -> list[int | str]:
-    """The place of an error without what names a member of a union."""
+    """The place of an error without the names of members of a union."""
     return [p for p in place if p not in ("[key]", "float", "str") and "Table" not in str(p)]
 
 
 def _is_table(data: Any, place: tuple[int | str, ...]) -> bool:
-    """Whether an error is about a table where a number or a text might stand, and a table stands there."""
+    """Whether an error is about a table, in a place where a number or a text is also allowed."""
     for step in place:
         if "Table" in str(step):
             return isinstance(data, Mapping)
@@ -368,7 +368,7 @@ _PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 
 
 def line_of(text: str, key: str) -> int | None:
-    """Line of a file in TOML, from 1, in which a key as of `key_path` stands, or the nearest table around it.
+    """Line of a file in TOML, from 1, with a key as of `key_path`, or with the nearest table around it.
 
     Keys are read line by line: those of inline tables count for the line on which their table begins.
     """

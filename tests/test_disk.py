@@ -115,7 +115,7 @@ def test_a_recording_tells_whether_anything_is_left_of_it(tmp_path, earlier):
     for rows in (*[np.zeros((9, 2))] * earlier, np.zeros((40_000, 2))):
         kept.append([rows])
     kept.finish({})
-    left = "what is in it can be read" if earlier else "nothing is left of it"
+    left = "its rows can be read" if earlier else "it is lost"
     assert kept.failure == f"recording: File too large; {left}"
     assert [len(read(path).time) for path in tmp_path.iterdir()] == [9] * earlier
 

@@ -204,6 +204,6 @@ def test_a_recording_of_another_release_says_which(tmp_path):
     with new_hdf5(path, SEAL) as file:
         file.attrs.update(schema_version=0, rtcvt_version="0.0.1", revision="abc", created="2025-01-01")
     with pytest.raises(
-        InputError, match=r"r\.h5: schema_version = '0': .*made by rtcvt 0\.0\.1 .*rtcvt run makes it anew"
+        InputError, match=r"r\.h5: schema_version = '0': .*made by rtcvt 0\.0\.1 .*rtcvt run makes it again"
     ):
         read(path)

@@ -269,7 +269,7 @@ def test_a_kind_without_a_page_of_its_own(train):
         model, train, train_errors(train, "rigid", {}, train_figures(train, {}, None))
     )
     ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
-    for word in ("spring_2.T", "three masses in a row", "share of what is allowed", "How to use it"):
+    for word in ("spring_2.T", "three masses in a row", "share of the allowed error", "How to use it"):
         assert word in html
 
 
@@ -312,7 +312,7 @@ def test_export_native(train, rtcvt, tmp_path):
         html = archive.read("documentation/index.html").decode("utf-8")
         assert "documentation/diagram.svg" in archive.namelist()
     ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
-    for word in ("mass_1.F", "spring_2.T", "Accuracy", "share of what is allowed"):
+    for word in ("mass_1.F", "spring_2.T", "Accuracy", "share of the allowed error"):
         assert word in html
     model = build_train(train, "rigid")
     expected = simulate(model, train.scenario[0], parameters={"mass_1.m": 3.0})

@@ -4,16 +4,16 @@ The kernels are translated to C (`rtcvt.fmu.translate`), differentiated (`rtcvt.
 together with one core that serves every unit (``core.c``) behind the functions of FMI 2.0 or 3.0 (``fmi2.c``,
 ``fmi3.c``). All that differs between units is data in ``model.c``,
 written from the variable table: parameters, inputs and outputs in its order, then the states, then their derivatives;
-the place of a variable is its value reference, as in `rtcvt.fmu.description`. `rtcvt.fmu.native.fmi3` has what FMI 3.0
-describes in another way.
+the place of a variable is its value reference, as in `rtcvt.fmu.description`. `rtcvt.fmu.native.fmi3` has the
+descriptions that differ in FMI 3.0.
 
-The unit carries its sources, so that targets without a binary compile their own: ``sources/all.c`` is the only file to
-compile. Large tables would be in there once more, as text; a unit that has them leaves its sources out unless they are
-asked for, as one of the platforms. zig, as the PyPI package ``ziglang``, compiles for every platform from any other;
-without it the C compiler of a 64-bit Linux serves ``linux64``. Floating-point contraction is off, so all platforms give
+The unit contains its sources, so that targets without a binary compile their own: ``sources/all.c`` is the only file to
+compile. Large tables would be included again, as text; a unit with such tables has sources only if they are requested
+as one of the platforms. zig, as the PyPI package ``ziglang``, compiles for every platform from any other; without it
+the C compiler of a 64-bit Linux compiles ``linux64``. Floating-point contraction is off, so all platforms give
 the same bits.
 
-The unit also carries results that it must reproduce (`rtcvt.fmu.native.reference`) and its diagram: ``model.png``,
+The unit also contains results that it must reproduce (`rtcvt.fmu.native.reference`) and its diagram: ``model.png``,
 which tools show as its icon (in FMI 3.0 ``terminalsAndIcons/icon.png``), and the same in ``documentation/diagram.svg``.
 
 The headers of FMI come from the ``fmpy`` package; ``resvg-py``, one wheel without dependencies, makes the picture.
@@ -133,12 +133,12 @@ def export_native(
     unit : Unit
         The machine, of any kind.
     fidelity : {"rigid", "hybrid", "full"}
-        Which model of it.
+        Its model.
     path : Path
         The file to write; it is replaced only by a complete one.
     platforms : sequence of str
         Of `PLATFORMS`, and "sources" for those of a unit with large tables too; empty for sources alone. The binary of
-        an ARM platform is also put where `FALLBACKS` says, unless that platform is among them.
+        an ARM platform is also stored for the platform in `FALLBACKS`, unless this is among them.
     substeps : int, optional
         Instead of the unit's own.
     parameters : mapping, optional
@@ -148,11 +148,11 @@ def export_native(
     fmi : {2, 3}
         Version of FMI: 2.0 or 3.0.
     clock : float, optional
-        Interval of a clock [s], at whose ticks the unit takes what its controller is to follow; in FMI 3.0.
+        Interval of a clock [s], at whose ticks the unit reads the set point of its controller; in FMI 3.0.
     measured : bool
-        Whether its data sheet says what a run of its first scenario takes on this machine.
+        Whether its data sheet has the cost of a run of its first scenario on this machine.
     errors : sequence of ErrorRow, optional
-        What a check found, for its metadata.
+        Results of a check, for its metadata.
     access : bool
         Whether tools may measure and calibrate in its memory, see `rtcvt.fmu.a2l`; then it has one instance at a time.
 
@@ -183,7 +183,7 @@ def export_native(
 
 
 def with_clock(model: Model, interval: float, fmi: Version = 3) -> Model:
-    """The model whose unit of FMI 3.0 takes its set points at the ticks of a clock.
+    """The model with a clock: its unit of FMI 3.0 reads its set points at the ticks.
 
     Raises
     ------
@@ -233,7 +233,7 @@ def write_unit(
     measured : bool
         Whether the scenario is run for the data sheet, see `rtcvt.fmu.native.sheet`.
     found : mapping, optional
-        What is known of its accuracy, see `rtcvt.fmu.traceability`.
+        Evidence of its accuracy, see `rtcvt.fmu.traceability`.
     access : bool
         As of `export_native`.
 
@@ -276,7 +276,7 @@ def write_unit(
         write_binaries(root, identifier, targets, fmi)
         about = {"identifier": identifier, "guid": guid, "fmi": fmi, "clocked": model.clock is not None}
         lengths = array_lengths(rows) if fmi == 3 else [1] * len(rows)
-        same = "SOURCE_DATE_EPOCH" in os.environ  # to the byte, which what is measured is not
+        same = "SOURCE_DATE_EPOCH" in os.environ  # reproducible builds have no measured values
         run = scenario if measured and not same and own_platform() in targets else None
         write_sheet(root, model, about, rows, lengths, run)
         write_metadata(root, model, found)
@@ -447,7 +447,7 @@ def _model_body(model: Model, fmi: Version) -> str:
 def unit_variables(model: Model, fmi: Version = 2) -> list[tuple[str, Variable]]:
     """Kind and row of every variable of the unit, by value reference.
 
-    Behind the model's are states and their derivatives, in FMI 3.0 time and the clock, if the model has one.
+    States and their derivatives follow the variables of the model; in FMI 3.0 also time and the clock, if any.
     """
     rows: list[tuple[str, Variable]] = [(v.causality, v) for v in model.variables]
     rows += [("state", replace(v, name=f"state.{v.name}")) for v in model.states]
@@ -458,7 +458,7 @@ def unit_variables(model: Model, fmi: Version = 2) -> list[tuple[str, Variable]]
         rows.append(("independent", Variable("time", "state", 0, "s", "time")))
         if model.clock is not None:
             name = next(v.name for v in model.select("input") if v.set_point).rpartition(".")[0]
-            about = "ticks when the controller takes what it is to follow"
+            about = "ticks when the controller reads its set point"
             rows.append(("clock", Variable(f"{name}.clock", "state", 0, "s", about)))
     return rows
 
@@ -487,7 +487,7 @@ def native_description(
 ) -> Element:
     """The ``fmiModelDescription`` element: the common one, with states, their derivatives and model exchange.
 
-    `open_source` says whether the unit carries its sources.
+    `open_source`: whether the unit contains its sources.
     """
     root = model_description(model, identifier, guid, False, stop_time, unit_variables(model))
     root.set("numberOfEventIndicators", "0")
@@ -499,7 +499,7 @@ def native_description(
     cosimulation.set("providesDirectionalDerivative", "true")
     cosimulation.set("canInterpolateInputs", "true")
     cosimulation.set("maxOutputDerivativeOrder", "1")
-    discrete = any(v.boolean for v in model.select("output"))  # what a completed step finds due
+    discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due
     exchange = Element("ModelExchange", modelIdentifier=identifier)
     exchange.set("completedIntegratorStepNotNeeded", "false" if discrete else "true")
     for key in ("needsExecutionTool", "canBeInstantiatedOnlyOncePerProcess", "canNotUseMemoryManagementFunctions",
@@ -554,13 +554,13 @@ def compile_unit(sources: Path, binary: Path, name: str) -> None:
     InputError
         There is no compiler for the platform, or it fails.
     """
-    made = os.path.relpath(binary, sources)  # zig's linker does not take every name of a folder, such as one with %
+    made = os.path.relpath(binary, sources)  # zig's linker does not accept every name of a folder, such as one with %
     command = [*_compiler(name), *FLAGS, "-I", ".", "all.c", "-o", made]
     if "linux" in name:
         command += ["-lm", "-Wl,-z,now,-z,relro"]
     if "darwin" in name:
-        command += [f"-Wl,-install_name,@rpath/{binary.name}"]  # not the folder where it was made
-    here = {"TMPDIR": ".", "HOME": str(home())}  # nor does clang, when it makes a C library, for its own files
+        command += [f"-Wl,-install_name,@rpath/{binary.name}"]  # not the folder of the build
+    here = {"TMPDIR": ".", "HOME": str(home())}  # clang builds a C library and needs a folder for its own files
     cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or here["HOME"]
     with ExitStack() as stack:
         if "%" in cache:

@@ -1,16 +1,16 @@
 """The description files of FMI 3.0 units: of the model, of its build and of its terminals.
 
 ``modelDescription.xml`` has the variables of `rtcvt.fmu.native.export.unit_variables`, whose places are their value
-references as in FMI 2.0, and the time after them. Inputs, outputs and parameters that are called ``NAME[k]`` and follow
+references as in FMI 2.0, and the time after them. Inputs, outputs and parameters with names ``NAME[k]`` that follow
 each other become one array; its value reference is that of its first element. Their number is fixed: it is a size of
 the kernels' buffers, so there is no structural parameter for it.
 
-``buildDescription.xml`` says how the sources compile.
+``buildDescription.xml`` describes how to compile the sources.
 
 ``terminalsAndIcons.xml`` has a terminal for each flange, with the torque ``tau``, counted into the unit, as inflow, or
-``load``, which the neighbour takes, as the outflow ``tau``, and the speed ``w``; one of them is an input, the other an
-output. Its kind is Modelica's ``Flange_a``, of ``load`` ``Flange_b``, in reverse domain notation; Modelica's have an
-angle in the place of the speed. Other inputs that share a prefix, as force and pressure of a clamping cylinder, are a
+``load``, the torque into the neighbour, as the outflow ``tau``, and the speed ``w``; one of them is an input, the other
+an output. Its kind is Modelica's ``Flange_a``, for ``load`` ``Flange_b``, in reverse domain notation; Modelica's have
+an angle in place of the speed. Other inputs with a common prefix, as force and pressure of a clamping cylinder, are a
 bus of that name.
 """
 
@@ -25,9 +25,9 @@ from rtcvt.model import Model, Variable
 
 Rows = Sequence[tuple[str, Variable]]
 
-FLANGES = (["tau", "w"], ["load", "w"])  # what the two variables of a flange are called
+FLANGES = (["tau", "w"], ["load", "w"])  # names of the two variables of a flange
 MECHANICS = "org.modelica.Mechanics.Rotational.Interfaces"
-FLOWS = {"tau": "inflow", "load": "outflow"}  # `load` is the torque that the neighbour takes
+FLOWS = {"tau": "inflow", "load": "outflow"}  # `load` is the torque into the neighbour
 
 TERMINAL_ICONS = {  # SVG by base name
     "flange": '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
@@ -75,7 +75,7 @@ def fmi3_description(
     identifier : str
         ``modelIdentifier``, a C identifier: the name of the binaries.
     token : str
-        ``instantiationToken``: what tells this unit from any other.
+        ``instantiationToken``: identifies the unit uniquely.
     categories : mapping of str to str
         Categories of messages and their descriptions.
     stop_time : float
@@ -86,7 +86,7 @@ def fmi3_description(
         ("canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives",
          "providesAdjointDerivatives"), "true",
     )  # fmt: skip
-    discrete = any(v.boolean for v in model.select("output"))  # what a completed step finds due
+    discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due
     clock = next((k for k, (kind, _) in enumerate(rows) if kind == "clock"), None)
     if model.exchangeable:
         SubElement(root, "ModelExchange", abilities, needsCompletedIntegratorStep=boolean(discrete))
@@ -160,7 +160,7 @@ def _real(value: float) -> str:
 
 
 def _write_structure(structure: Element, model: Model, rows: Rows, lengths: Sequence[int]) -> None:
-    """The unknowns and what they depend on, by value reference."""
+    """The unknowns and their dependencies, by value reference."""
     found = dependencies(model)
     n_x, n_u = len(model.states), len(model.select("input"))
     firsts = {"state": 0, "input": n_x, "parameter": n_x + n_u}
@@ -187,7 +187,7 @@ def _write_structure(structure: Element, model: Model, rows: Rows, lengths: Sequ
 
 
 def build_description(identifier: str) -> Element:
-    """The ``fmiBuildDescription`` element: what compiles the sources into a shared library."""
+    """The ``fmiBuildDescription`` element: how to compile the sources into a shared library."""
     root = Element("fmiBuildDescription", fmiVersion="3.0")
     files = SubElement(SubElement(root, "BuildConfiguration", modelIdentifier=identifier), "SourceFileSet")
     files.set("language", "C99")
@@ -214,7 +214,7 @@ def box(model: Model) -> str:
 
 
 def _place(k: int, ports: int) -> tuple[int, float]:
-    """Where the k-th terminal stands: left and right by turns, from the top."""
+    """Place of the k-th terminal: left and right alternately, from the top."""
     return (-100 if k % 2 == 0 else 100), 80 - 160 * (k // 2 + 0.5) / ((ports + 1) // 2)
 
 

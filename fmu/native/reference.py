@@ -1,19 +1,20 @@
-"""Reference results inside a unit, so that whoever imports it can see whether it runs as it should.
+"""Reference results inside a unit, with which an importer can check that it runs correctly.
 
 One experiment: the first scenario of the unit. Its inputs are sampled at a few hundred times and linear between them,
 the unit runs at its own step, and its outputs at the same times are those of the kernels compiled by numba. The files
-are laid out in ``extra/org.fmi-standard.fmi-ls-ref/`` as the layered standard FMI-LS-REF 1.0.0-beta.1 (Modelica
-Association, 2026) has it::
+are in ``extra/org.fmi-standard.fmi-ls-ref/`` in the layout of the layered standard FMI-LS-REF 1.0.0-beta.1 (Modelica
+Association, 2026)::
 
     fmi-ls-manifest.xml    the files and their roles
-    experiment.exp         the experiment, as the Modelica Association's experiments format (ma-hs-experiments) has it
+    experiment.exp         the experiment, in the Modelica Association's experiments format (ma-hs-experiments)
     inputs.csv             time [s] and inputs; a jump has two rows
     outputs.csv            time [s] and outputs
     parameters.ssv         parameters that the scenario changes, if there are any (SSP 1.0)
 
 The manifest also names the unit's metadata (`rtcvt.fmu.traceability`).
 
-The same experiment, with the unit's own parameters, can also be written beside the unit as the FMI Cross-Check has it::
+The same experiment, with the unit's own parameters, can also be written to the unit's folder in the form of the FMI
+Cross-Check::
 
     UNIT_ref.opt    StartTime, StopTime, StepSize [s] and RelTol [-]
     UNIT_in.csv     time [s] and inputs, linear between the times; if there are inputs
@@ -85,19 +86,19 @@ def write_reference(model: Model, scenario: Scenario, folder: Path) -> None:
 
 
 def cross_check_files(path: Path) -> list[Path]:
-    """Options, outputs and inputs of a unit's Cross-Check, beside the unit."""
+    """Paths of options, outputs and inputs of a unit's Cross-Check, in the folder of the unit."""
     return [path.with_name(f"{path.stem}_{end}") for end in ("ref.opt", "ref.csv", "in.csv")]
 
 
 def write_cross_check(model: Model, scenario: Scenario, path: Path) -> list[Path]:
-    """Simulate a scenario and write it beside a unit as the FMI Cross-Check has it; returns the files.
+    """Simulate a scenario and write the files of the FMI Cross-Check to the folder of the unit; returns the files.
 
     Parameters
     ----------
     model : Model
         Its start values are those of the unit.
     scenario : Scenario
-        One that fits it; parameters that it changes keep the values of the unit.
+        A scenario of the model; parameters that it changes keep the values of the unit.
     path : Path
         The unit.
 
@@ -118,7 +119,7 @@ def write_cross_check(model: Model, scenario: Scenario, path: Path) -> list[Path
 
 
 def _results(model: Model, scenario: Scenario) -> tuple[Array, Array, Array, Array]:
-    """Times of an experiment, shape (n,), and its outputs, (n, n_y); times (m,), of which that of a jump stands twice,
+    """Times of an experiment, shape (n,), and its outputs, (n, n_y); times (m,) of the inputs, that of a jump twice,
     and inputs (m, n_u), linear in between."""
     h = model.step_size
     steps = number_of_steps(scenario.duration, h, f"scenario '{scenario.name}'")

@@ -1,11 +1,11 @@
-"""A data sheet of a native unit: what it takes on its target, as a page and as JSON inside the unit.
+"""A data sheet of a native unit: its cost on the target, as a page and as JSON inside the unit.
 
-From the binaries: flash, what their segments hold in the file, and static RAM, what is written of them. From runs of
-the unit's first scenario on this machine: memory of an instance and time of each step, and by regime, a set of truth
-values among the outputs, a typical and the longest step, with the instructions from the call of ``fmi2DoStep`` or
+From the binaries: flash (bytes of their segments in the file) and static RAM (the writable part). From runs of the
+unit's first scenario on this machine: memory of an instance and time of each step. By regime (a set of values of the
+Boolean outputs): a typical and the longest step, with the instructions from the call of ``fmi2DoStep`` or
 ``fmi3DoStep`` to its return, counted one by one (``count.c``), the divisions and square roots among them, the largest
-frame and the deepest stack. Kernels have no recursion and bounded loops; what is told is the longest path that was
-measured, not one that is proven.
+frame and the deepest stack. Kernels have no recursion and bounded loops; the longest path is a measured one, not a
+proven bound.
 """
 
 import ctypes
@@ -65,7 +65,7 @@ def write_sheet(
     rows, lengths : sequence
         Its variables by value reference, see `rtcvt.fmu.native.export.unit_variables`, and lengths of arrays.
     scenario : Scenario, optional
-        What is run, if this machine's binary is there; nothing is measured without one.
+        The scenario to run, if there is a binary for this machine; without it nothing is measured.
     """
     found: dict[str, Any] = {
         "unit": model.name,
@@ -114,7 +114,7 @@ def _sizes(path: Path) -> dict[str, int | None]:
     return {"file_bytes": len(data), "flash_bytes": flash, "static_ram_bytes": ram}
 
 
-# --- what a run takes -------------------------------------------------------------------------------------------------
+# --- cost of a run ----------------------------------------------------------------------------------------------------
 
 
 class _Host:
@@ -189,7 +189,7 @@ def _measured(root: Path, model: Model, about: Mapping[str, Any], rows: Rows, le
     names = np.array([", ".join(v.name for v, is_on in zip(truths, r, strict=True) if is_on) for r in on.tolist()])
     u = sample_inputs(model, given, h * np.arange(n + 1, dtype=float)).tolist()
     times = np.full(n, np.inf)
-    for _ in range(PASSES):  # what comes between in one pass does not in all
+    for _ in range(PASSES):  # disturbances differ from pass to pass
         host = _Host(root, about, rows, lengths, u[0])
         times = np.minimum(times, [host.step(k * h, h, u[k]) * 1e-3 for k in range(n)])
         memory = host.memory
@@ -221,7 +221,7 @@ def _measured(root: Path, model: Model, about: Mapping[str, Any], rows: Rows, le
 
 
 def _processor(key: str) -> str:
-    """What Linux says of the first processor; nothing elsewhere."""
+    """An entry of Linux about the first processor; empty elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -231,7 +231,8 @@ def _processor(key: str) -> str:
 
 def _counted(host: _Host, u: Sequence[Sequence[float]], h: float, times: Array, typical: Sequence[int],
              longest: Sequence[int]) -> tuple[dict[int, dict[str, int]], str]:  # fmt: skip
-    """Counts of these steps by number, as far as `COUNT_SECONDS` go by their `times` [us]; what is missing, and why."""
+    """Counts of these steps by number, within `COUNT_SECONDS` by their `times` [us]; and the reason if some are
+    missing."""
     counter = _counter() if (platform.system(), platform.machine()) == ("Linux", "x86_64") else None
     if counter is None:
         return {}, "Instructions are counted on Linux with x86-64 and a compiler only."
@@ -294,7 +295,7 @@ def _page(found: Mapping[str, Any]) -> str:
         took, pace = m["step_us"], f" at {m['mhz']:.0f} MHz" if m["mhz"] else ""
         parts.append(html.prose(
             f"Measured on {m['machine']}{pace}: {m['steps']:,} steps of scenario '{m['scenario']}', each as the "
-            f"shortest of {PASSES} runs. An instance takes {m['instance_bytes']:,} bytes, a step "
+            f"shortest of {PASSES} runs. An instance needs {m['instance_bytes']:,} bytes, a step "
             f"{took['median']:.2f} us (median), the longest {took['longest']:.2f} us. {m['not_counted']}"
         ))  # fmt: skip
         head = ("truth values that are on", "share of steps", "step", "us", "cycles", "instructions", "divisions",

@@ -1,12 +1,12 @@
 """Exact derivatives of translated kernels: forward differentiation of their typed trees.
 
 Each number ``v`` gets a companion ``v_dot``, its derivative along one direction in the space of the active arguments,
-and each statement is preceded by the one that the chain rule gives for the companions (Griewank and Walther,
+and each statement is preceded by the statement of the chain rule for the companions (Griewank and Walther,
 *Evaluating Derivatives*, 2008, ch. 3). Values are computed as before, to the same bits. Branches follow the values, so
-at a kink the derivative is the one of the branch that is taken.
+at a kink the derivative is that of the executed branch.
 
 Two numbers are equal only if their companions are equal too. With this rule a kernel that skips work because a number
-is zero, or as it was at the last call, stays right: it skips only if nothing along the direction depends on it.
+is zero, or unchanged since the last call, stays right: it skips only if nothing along the direction depends on it.
 
 Constants, arrays that are only read, have no companions.
 """
@@ -50,7 +50,7 @@ _LIBRARY = {"sqrt", "fabs", "floor", "ceil"}
 
 
 def add_tangents(program: Program, entries: Sequence[str]) -> Program:
-    """The program with a function ``NAME_tangent`` for each kernel in `entries` and for what these call.
+    """The program with a function ``NAME_tangent`` for each kernel in `entries` and for the kernels that these call.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _differentiate(program: Program, name: str, added: dict[str, Function]) -> F
     """The tangent of one kernel."""
     if name + _SUFFIX not in added:
         function = _Tangent(program, name, added).function()
-        added[function.name] = function  # after what it calls
+        added[function.name] = function  # after the functions that it calls
     return added[name + _SUFFIX]
 
 
@@ -242,7 +242,8 @@ class _Tangent:
         return Binary("&&" if op == "==" else "||", values, companions, BOOL)
 
     def call(self, e: Call, branch: bool, into: str | None = None) -> Expression:
-        """The call with companions; a float result goes to a variable ahead unless it is stored to `into` anyway."""
+        """The call with companions; a float result is assigned to a variable before the statement, unless it is stored
+        to `into`."""
         values = tuple(self.value(a, branch) for a in e.arguments)
         called = self.program.functions[e.function]
         dots = [self.dot(a) if a.type == FLOAT else None for a in values]

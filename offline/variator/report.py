@@ -133,7 +133,15 @@ def _errors(figures: Sequence[Figure]) -> str:
             shown, bar, "" if f.limit is None else _amount(f, f.limit), _amount(f, f.value.get("rigid", np.nan)),
             f"<span class='muted'>{parts}</span>", worst,
         ))  # fmt: skip
-    head = ("", "hybrid", "share of what is allowed", "allowed", "rigid", "parts of the hybrid model's error", "worst")
+    head = (
+        "",
+        "hybrid",
+        "share of the allowed error",
+        "allowed",
+        "rigid",
+        "parts of the hybrid model's error",
+        "worst",
+    )
     return (
         "<p>What is allowed holds for the hybrid model; the rigid model has neither slip nor elastic belt. Parts are "
         "measured one by one and do not add up.</p>\n" + table(head, rows, (1, 3, 4))

@@ -1,8 +1,8 @@
 """The command line: ``rtcvt show``, ``simulate``, ``sweep``, ``export``, ``ssp``, ``run``, ``plot``, ``view``,
 ``check``, ``map``, ``sheave``, ``campaign``, ``reduce`` and ``calibrate``.
 
-A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
-end with exit code 2; a failed check ends with 1.
+A module for each command, registered when it is imported. Errors that the user can correct are printed as one message
+and end with exit code 2; a failed check ends with 1.
 """
 
 import logging
@@ -58,7 +58,7 @@ _logger.setLevel(logging.INFO)
 
 
 def _discard(stream: TextIO) -> None:
-    """Let what a stream still holds go nowhere: Python would try again at its end."""
+    """Discard the buffer of a stream: Python would try to write it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -23,10 +23,10 @@ def calibrate(
     """Identify unknown parameters of a unit from printed or measured results of its machine.
 
     An ensemble of units with parameters from their priors gives derivatives, which lead in a few steps to the mean of
-    the posterior. What is held out in the plan is predicted, not fitted.
+    the posterior. Results that the plan holds out are predicted, not fitted.
 
-    DIR gets runs.jsonl, a line for each run that has ended, calibration.json with all figures, and set.toml, the unit
-    with the mean. Ctrl-C or a kill loses the runs that are under way: the same command goes on with what is missing.
+    DIR gets runs.jsonl, a line for each finished run, calibration.json with all figures, and set.toml, the unit with
+    the mean. Ctrl-C or a kill loses the running runs: the same command continues with the missing ones.
     """
     loaded = load_unit(unit)
     task = loaded.task("calibrate")

@@ -39,9 +39,9 @@ def campaign(
 
     It is the first of the two steps to a reduced model: rtcvt reduce makes one from the files.
 
-    DIR gets an HDF5 file for each run when it has ended, NAME.failed with the reason for each that failed, and
-    index.csv with the means of every run. Ctrl-C or a kill loses a few seconds of each run that is under way: the same
-    command goes on with these, and with what is missing, and tries again what failed.
+    DIR gets an HDF5 file for each finished run, NAME.failed with the reason for each failed run, and index.csv with the
+    means of every run. Ctrl-C or a kill loses a few seconds of each running run: the same command continues these and
+    the missing runs, and repeats the failed ones.
 
     Exits with code 1 if a run failed, 130 after Ctrl-C.
     """

@@ -1,4 +1,4 @@
-"""What the shell completes: units, scenarios, parameters, signals, plans (``rtcvt --install-completion``)."""
+"""Completion in the shell: units, scenarios, parameters, signals, plans (``rtcvt --install-completion``)."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -24,7 +24,7 @@ def _files(incomplete: str, *suffixes: str) -> Iterator[str]:
 
 
 def _given(ctx: typer.Context, name: str) -> str:
-    """The argument of a command, which stands unparsed where the line breaks off after an option."""
+    """The argument of a command; it is not parsed yet if the line ends after an option."""
     return str(ctx.params.get(name) or ctx.args[0])
 
 

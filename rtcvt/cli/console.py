@@ -1,7 +1,7 @@
-"""What all commands share: the application, its consoles, options, and how text becomes numbers.
+"""Common to all commands: the application, its consoles and options, and the conversion of text to numbers.
 
-Kinds of units declare options and help of their own (`rtcvt.kind.Task`); a command `for_kinds` has them all, and takes
-from the command line those of the unit's kind.
+Kinds of units declare options and help of their own (`rtcvt.kind.Task`); a command `for_kinds` has the options of all
+kinds, and accepts those of the unit's kind.
 """
 
 import inspect
@@ -67,7 +67,7 @@ the full model.
       rtcvt simulate pushbelt_cvt       a pushbelt variator in real time
       rtcvt campaign --help             how such a reduced model is made
 
-    Quantities take units, also on the command line: --set geometry.r_c="30 mm" --step "0.5 ms".
+    Quantities have units, also on the command line: --set geometry.r_c="30 mm" --step "0.5 ms".
     """,
 )
 
@@ -166,7 +166,7 @@ Substeps = Annotated[
 
 
 def command(function: Callable[..., None], more: Iterable[str] = ()) -> Callable[..., None]:
-    """Register a command whose help is its docstring and what follows, paragraph by paragraph."""
+    """Register a command; its help is its docstring and the paragraphs `more`."""
     paragraphs = "\n\n".join([inspect.cleandoc(docstring(function)), *more]).split("\n\n")
     text = "\n\n".join(" ".join(p.split()) for p in paragraphs)
     text = text.replace("[", r"\[").replace(r"\[bold]", "[bold]").replace(r"\[/]", "[/]")  # units are no markup
@@ -174,7 +174,7 @@ def command(function: Callable[..., None], more: Iterable[str] = ()) -> Callable
 
 
 class _Command(TyperCommand):
-    """A command that does not write over what it reads."""
+    """A command that does not overwrite the files that it reads."""
 
     def invoke(self, context: Any) -> Any:
         """Run it, with its files on the list of `rtcvt.files`."""
@@ -242,7 +242,7 @@ def given_to(task: Task, context: typer.Context, values: Mapping[str, Any], *alw
 
 
 def refuse_others(context: typer.Context, taken: Collection[str]) -> None:
-    """Refuse options on the command line that this kind of unit does not take."""
+    """Refuse options on the command line that this kind of unit does not have."""
     for name, value in context.params.items():
         source = context.get_parameter_source(name)
         if name not in taken and name != "unit" and source is not None and source.name == "COMMANDLINE":
@@ -267,7 +267,7 @@ def say(text: str) -> None:
 
 
 def say_limits(limits: Mapping[str, float], saturated: float = 0.0) -> None:
-    """Say in which share of a run's steps a limit was active, and by which outputs; nothing of none."""
+    """Print the share of a run's steps with an active limit, and the outputs that report it; nothing without limits."""
     which = ", ".join(f"{name} {share:.1%}" for name, share in limits.items())
     if saturated > 0.0:
         say(f"a limit was active in {saturated:.1%} of the steps{which and f': {which}'}")
@@ -358,7 +358,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress of long work, on standard error: a bar that leaves nothing behind; in a file a line at intervals."""
+    """Progress of long work, on standard error: a bar that is removed at the end; in a file a line at intervals."""
     if not notes.is_terminal:
         yield _in_lines(time.monotonic)
         return

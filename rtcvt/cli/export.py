@@ -22,7 +22,7 @@ from rtcvt.errors import InputError
 
 
 class Backend(StrEnum):
-    """What runs inside the FMU."""
+    """Code inside the FMU."""
 
     python = "python"
     native = "native"
@@ -54,7 +54,7 @@ def export(
         str | None,
         typer.Option(
             metavar="INTERVAL",
-            help='With --fmi 3: interval of a clock at which the controller takes what it is to follow, e.g. "2 ms".',
+            help='With --fmi 3: interval of the clock at which the controller reads its set point, e.g. "2 ms".',
         ),
     ] = None,
     platforms: Annotated[
@@ -99,15 +99,15 @@ def export(
     python backend makes co-simulation units that run in the importing tool's Python.
 
     Units of FMI 3.0 have the same bits, and more in their description: belt fields as arrays, terminals for flanges and
-    clamping ports, adjoint derivatives, a build description. With --clock they have an input clock: they take the
-    torque, ratio or angle that their controller is to follow when the importer lets it tick, and hold it in between.
+    clamping ports, adjoint derivatives, a build description. With --clock they have an input clock: they read the set
+    point of their controller (torque, ratio or angle) at a tick of the importer, and keep it until the next.
 
-    The documentation holds the equations, the unit's diagram, all variables and how far the model is from the full one:
-    of gear systems on the unit's scenarios, of variators on held-out runs; --no-check skips the runs that this takes.
-    --set changes start values. A flange with a given speed turns its gear through a stiff spring and damper, the
+    The documentation has the equations, the unit's diagram, all variables and the errors against the full model: of
+    gear systems on the unit's scenarios, of variators on held-out runs; --no-check skips these runs. --set changes
+    start values. A flange with a given speed turns its gear through a stiff spring and damper, the
     parameters NAME.c and NAME.d.
 
-    --cross-check writes the first scenario's results as the FMI Cross-Check asks for them.
+    --cross-check writes the first scenario's results in the form of the FMI Cross-Check.
     """
     from rtcvt.interface import Unit
     from rtcvt.kind import load_unit
@@ -164,8 +164,9 @@ def ssp(
 ) -> None:
     """Export a system as an SSP archive, with a native unit for each component inside.
 
-    Every importer exchanges the outputs at the communication points and holds inputs in between: such a system is as
-    accurate as its step is small, and stable up to a step that is told. As one unit, rtcvt export, it is solved as one.
+    Every importer exchanges the outputs at the communication points and keeps inputs constant in between: such a system
+    is as accurate as its step is small, and stable up to a step that is printed. One unit, rtcvt export, is solved as a
+    whole.
     """
     from rtcvt.fmu.native.export import own_platform
     from rtcvt.fmu.ssp import export_ssp, require_ssp_name
@@ -181,4 +182,4 @@ def ssp(
     say(f"{unit.name}, SSP {version}.0, {about}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
     stable = stable_step(parts)
     if stable < float("inf"):
-        say(f"in a host that holds inputs its flanges are stable up to a step of {1e3 * stable:.2g} ms")
+        say(f"in a host with constant inputs over a step its flanges are stable up to a step of {1e3 * stable:.2g} ms")

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from rtcvt.scenario import Fault, Scenario
 
 
-LATE_US = 200.0  # [us] of lateness that is explained
-MOST_CYCLE = 65.0  # [s] that a database says
+LATE_US = 200.0  # [us] lateness above which the cause is printed
+MOST_CYCLE = 65.0  # [s] largest cycle time that a database can state
 
 
 class Pacing(StrEnum):
-    """What keeps the clock."""
+    """Source of the clock."""
 
     native = "native"
     python = "python"
 
 
 class Overrun(StrEnum):
-    """What follows a step that ended after the next deadline."""
+    """Reaction to a step that ended after the next deadline."""
 
     catch_up = "catch-up"
     skip = "skip"
@@ -39,7 +39,7 @@ class Overrun(StrEnum):
 
 
 class OnRecordingError(StrEnum):
-    """What follows when the recording cannot be written."""
+    """Reaction to a recording that cannot be written."""
 
     stop = "stop"
     go_on = "continue"
@@ -106,7 +106,7 @@ def run(
         typer.Option(
             "--send",
             metavar="NAME[=TIME]",
-            help="What goes onto the bus, all by default: outputs, or messages of a given database, by name or "
+            help="Values to send on the bus, by default all: outputs, or messages of a given database, by name or "
             'pattern, and how often: --send "shaft.*=1 ms" --send "*.w=20 ms". Repeatable; the last that fits counts.',
         ),
     ] = None,
@@ -142,29 +142,29 @@ def run(
 ) -> None:
     """Run an FMU at a fixed step against the wall clock.
 
-    Deadlines are absolute, so the run does not drift. It says which scheduler, memory locking and processor it got: a
-    real-time scheduler needs the privilege for it (Linux: CAP_SYS_NICE). After a step that takes too long the next ones
+    Deadlines are absolute, so the run does not drift. The granted scheduler, memory locking and processor are printed:
+    a real-time scheduler needs its privilege (Linux: CAP_SYS_NICE). After a step that takes too long the next ones
     follow without waiting until they have caught up (--overrun catch-up), deadlines that have passed are skipped, or
     the run stops. The unit has a process of its own: if it crashes, exits or does not return, the rig sends its
-    fall-back outputs, finishes the recording and says why. Exits with code 1 if the run ends early, 2 if its
-    recording could not be written; what was recorded until then is kept, then and at a kill in NAME.part.SUFFIX.
+    fall-back outputs, finishes the recording and prints the cause. Exits with code 1 if the run ends early, 2 if its
+    recording could not be written; the recording until then is kept; after a kill, too, it is in NAME.part.SUFFIX.
 
     On a CAN bus (--can) inputs that the scenario does not drive come from the bus; without a good message for the
-    time-out they take their fall-back.
+    time-out they have their fall-back values.
 
     A scenario file may hold faults: [fault.NAME] with kind (stuck, noise, nan, overload, unit_error; on a bus drop,
     delay, duplicate, corrupt), start, duration, signal or message, and value.
 
     [bold]JSON keys:[/] fmu, guid, scenario, kind, completed, message, step_s, steps, duration_s (simulated),
     terminated_s (when the unit ended the simulation, else null), wall_s,
-    notes (what is not as one would expect), warnings (of the FMU),
+    notes (unexpected conditions), warnings (of the FMU),
     misses (steps that ended after the next deadline), step_time_us and lateness_us (start after
     the deadline): median, p99, p99_9, max; environment: scheduler, memory, garbage_collector, system, cpus, governor,
-    python; limits: share of the steps by output that says that a limit is active; signals: by name unit, final, min,
-    max, rms. What does not apply is null. With the native loop also late
+    python; limits: share of the steps by output that reports an active limit; signals: by name unit, final, min,
+    max, rms. Keys that do not apply are null. With the native loop also late
     (misses that the machine caused, not long steps), longest_gap_us (between two readings of the clock while the
-    loop watched it), woke_late_us (longest time by which it woke later than it asked for), latest (the largest
-    lateness: at_s and by_steps_us, what of it long steps caused), stolen_ms (by the hypervisor), policy, skipped
+    loop watched it), woke_late_us (longest delay of a wake-up), latest (the largest
+    lateness: at_s and by_steps_us, the part caused by long steps), stolen_ms (by the hypervisor), policy, skipped
     (deadlines), lost (records), starved (steps without new inputs), fallbacks (steps with an input at its
     fall-back), histograms, faults, switched (faults, on the live page: name, from_s, to_s), and environment: cpu,
     pacing; on a bus can: channel, timeout_s, from_bus, quanta (of each variable), tunable, load (of the bus at 500
@@ -249,7 +249,7 @@ def run(
 
 
 def _say_timing(found: dict[str, Any]) -> None:
-    """What kept the clock, step times, and steps that were late, lost or without inputs."""
+    """Print source of the clock, step times, and steps that were late, lost or without inputs."""
     from rtcvt.hil.runner import describe
 
     say(f"{found['fmu']}: {describe(found['environment'])}")
@@ -306,13 +306,13 @@ def _say_bus(bus: dict[str, Any]) -> None:
         say(f"bus {bus['channel']}: " + ", ".join(f"{k} {v}" for k, v in bus["counts"].items()))
     if bus.get("overloaded"):
         say(
-            f"load of the bus at 500 kbit/s: {bus['load']:.0%}, too much: messages come late or are lost; take a "
+            f"load of the bus at 500 kbit/s: {bus['load']:.0%}, too much: messages come late or are lost; use a "
             "longer step, or choose signals and cycle times with --send"
         )
     for key, text in (
         ("clamped", "clamped to its range"),
         ("not_finite", "not finite, so its message was not sent"),
-        ("held", "so the last value holds"),
+        ("held", "so the last value is used"),
         ("refused", "refused, out of its range"),
     ):
         for name, count in bus.get(key, {}).items():
@@ -337,9 +337,9 @@ def plot(
 ) -> None:
     """Draw a recording's signals over time, those of one unit in one diagram, belt fields as maps.
 
-    Of a run of the full pushbelt the picture shows the contact forces over the belt, as its source does, and what the
-    pulleys do over time; with --signal, signals over time. Injected faults are shaded. Of a sweep it
-    shows lines over one parameter, maps over two, else parallel coordinates.
+    For a run of the full pushbelt the picture shows the contact forces over the belt, as in its source, and the pulleys
+    over time; with --signal, signals over time. Injected faults are shaded. For a sweep it shows lines over one
+    parameter, maps over two, else parallel coordinates.
     """
     from rtcvt.hil.plot import draw, require_picture, save
     from rtcvt.hil.recorder import read
@@ -384,7 +384,7 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
         unit = load_unit(parse_unit_file(text, fmu.name))
     except InputError as error:
         by = maker[1].decode(errors="replace") if maker else "another tool"
-        told = f"{error.parts[3]}; the FMU was made by {by}: rtcvt export makes it anew"
+        told = f"{error.parts[3]}; the FMU was made by {by}: export it again with rtcvt export"
         raise InputError(*error.parts[:3], told) from None
     return get_scenario(unit, name)
 
@@ -407,7 +407,7 @@ def _require_native(
     faults: object,
     on_recording_error: OnRecordingError,
 ) -> None:
-    """Refuse what only the native loop can do when another one runs."""
+    """Refuse options of the native loop when another loop runs."""
     for option, given, value in (
         ("--overrun", overrun is not Overrun.catch_up, overrun.value),
         ("--cpu", cpu is not None, cpu),

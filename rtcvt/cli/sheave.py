@@ -16,6 +16,6 @@ def sheave(
     figures: Json = None,
     **own: Any,
 ) -> None:
-    """Compute what the sheaves of a unit yield under the belt, from their drawing, and write a page."""
+    """Compute the deflection of a unit's sheaves under the belt, from their drawing, and write a page."""
     write_page(unit, "sheave", context, {"report": report, "figures": figures} | own)
     say(f"page: {report}")

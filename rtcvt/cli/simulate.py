@@ -86,9 +86,9 @@ def simulate(
     """Simulate a unit over one of its scenarios, by default the first.
 
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
-    was active), limits (shares by the output that says so), step_cost_us (median, p99), signals: by name unit, final,
-    min, max, rms. Of a car with an engine or a battery also energy: fuel_l_per_100km, battery_kWh_per_100km, both
-    also corrected_ for energy that is stored at the end, source_J, loss_J (by name), stored_J, residual_share. With
+    was active), limits (shares by output that reports the limit), step_cost_us (median, p99), signals: by name unit,
+    final, min, max, rms. Of a car with an engine or a battery also energy: fuel_l_per_100km, battery_kWh_per_100km,
+    both also corrected_ for the change of the stored energy, source_J, loss_J (by name), stored_J, residual_share. With
     --compare the energy of each choice by name, and ideal_l_per_100km.
     """
     loaded = load_unit(unit)
@@ -125,7 +125,7 @@ def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
     if run.failure:
         fail(run.failure, 1)
     if run.interrupted:
-        notes.print("interrupted; --resume goes on")
+        notes.print("interrupted; --resume continues")
         sys.exit(130)
 
 

@@ -71,9 +71,9 @@ def sweep(
 ) -> None:
     """Simulate a unit at many values of its parameters and inputs, on all processors.
 
-    The file grows while the sweep runs: after Ctrl-C the same command goes on. It has each output over the parameters
+    The file grows while the sweep runs: after Ctrl-C the same command continues. It has each output over the parameters
     (or the points of a sample), with final, min, max, mean and rms of each run, or over time with --rate. xarray reads
-    it, as other tools for netCDF do. Points that fail are named at the end (exit code 1).
+    it, as other tools for netCDF do. Failed points are listed at the end (exit code 1).
 
       rtcvt sweep toroidal_kers --set gear.d.J=0.05:0.2:7 --set control.K_theta="0.5, 1, 2" --signal "storage.*"
 
@@ -99,7 +99,7 @@ def sweep(
         with progress_bar() as bar:
             made = swept.run(output, threads, bar)
     except KeyboardInterrupt:
-        notes.print(f"interrupted; the same command goes on with {output}", markup=False)
+        notes.print(f"interrupted; the same command continues with {output}", markup=False)
         sys.exit(130)
     took = time.perf_counter() - began
     extremes = _extremes(swept)

@@ -1,1 +1,1 @@
-"""A friction clutch behind its torsion damper, and the controller that closes it at equal speeds."""
+"""A friction clutch with its torsion damper, and the controller that closes it at equal speeds."""

@@ -1,34 +1,33 @@
 """Controller of a clutch between a driveline and a KERS, as real-time kernels.
 
-No ratio of a variator brings the shaft to standstill beside a turning flywheel. So the clutch opens where the ratio
-ends while the demand would take it further, and where the vehicle is too slow. It closes while the vehicle is fast
-enough, at equal speeds, when the driver asks for a torque that the ratio leaves room for::
+No ratio of a variator lets the shaft stand still while the flywheel turns. So the clutch opens where the ratio
+reaches its end while the demand would move it further, and where the vehicle is too slow. It closes while the vehicle
+is fast enough, at equal speeds, when the driver demands a torque that the range of the ratio allows::
 
     open:   v < v_min,  or  theta > theta_high - d_open and tau > tau_min,
                         or  theta < theta_low + d_open and tau < -tau_min,  or  c > 1/2
     close:  v > v_min,  |w_a - w_b| < w_sync,  and
             theta < theta_high - d_close and tau > tau_min,  or  theta > theta_low + d_close and tau < -tau_min
 
-A slow vehicle that brakes or pulls away needs a rate of the ratio that no belt makes: the KERS, at its limit, then
-takes where it is to give, gives where it is to take, or gives more than twice what it is asked for. The share c tells
-how long it has opposed. Asked to give with less than 2 E_low it is let off, with less than E_low altogether: an empty
-one turns with the vehicle::
+A slow vehicle that brakes or pulls away needs a rate of the ratio that no belt reaches: the KERS, at its limit, then
+has a torque of the wrong sign, or more than twice the demanded torque. The share c measures how long this lasts. With
+less than 2 E_low the demand to give is reduced, with less than E_low it is zero: an empty KERS turns with the vehicle::
 
     c' = (o - c)/T_c,    o = 1 if saturated, |tau_K| > tau_min, and
                              |tau_des| > tau_min, tau_des tau_K < 0,  or  E > E_low, tau_K < 2 tau_des - tau_min,
                          otherwise 0
     e = clip(E/E_low - 1, 0, 1) if tau < 0, otherwise 1
 
-The actuation s is its own memory: above one half it stays until a reason to open comes, below it stays away until there
-is one to close. The share r of the torque that is passed on comes up over T_r behind it; open, the clutch rests until r
-has gone down over T_o::
+The actuation s is its own memory: above one half it stays until there is a reason to open, below it until there is a
+reason to close. The share r of the transmitted torque then rises over T_r; after opening, the clutch rests until r has
+fallen over T_o::
 
     s' = (s_des - s)/T_s,    s_des = 1 if s > 1/2 and not open, or s <= 1/2, r = 0 and close, otherwise 0
     r' = 1/T_r if s > 1/2 and r < 1,  -1/T_o if s <= 1/2 and r > 0,  otherwise 0
     tau_des = r e tau if s > 1/2, otherwise clip(K_s (w_b - w_a), +-tau_s)
 
-Open, the KERS is to bring the hub to the speed of the shaft. A reason to close must last ``T_s log 2``. It is never a
-reason to open at once, since d_close is above d_open.
+While open, the KERS brings the hub to the speed of the shaft. A reason to close must last ``T_s log 2``. It is never at
+once a reason to open, since d_close is above d_open.
 """
 
 from rtcvt.kernel import kernel
@@ -117,7 +116,7 @@ def passed_on(x, u, p):
 
 @kernel
 def opposes(x, u, p):
-    """o: 1 if the KERS, at its limit, gives what it is to take, takes what it is to give, or gives far more."""
+    """o: 1 if the KERS, at its limit, has a torque of the wrong sign, or far more than the demanded torque."""
     tau = passed_on(x, u, p)
     if x[X.S] <= 0.5 or u[U.SATURATED] == 0.0 or abs(u[U.TAU_K]) <= p[P.TAU_MIN]:
         return 0.0

@@ -1,8 +1,8 @@
 """Friction clutch with the torsion damper of its disc, as real-time kernels.
 
-The shaft a turns the friction faces through a spring K beside a damper d; the hub with the shaft b is an inertia J.
-With the twist phi, what the damper would carry if the faces stuck, and Coulomb's law with the capacity C (Karnopp 1985;
-faces with uniform pressure, Shigley, *Mechanical Engineering Design*, ch. 16)::
+The shaft a turns the friction faces through a spring K parallel to a damper d; the hub with the shaft b is an inertia
+J. With the twist phi, the torque e of spring and damper for sticking faces, and Coulomb's law with the capacity C
+(Karnopp 1985; faces with uniform pressure, Shigley, *Mechanical Engineering Design*, ch. 16)::
 
     e = K phi + d (w_a - w),          tau = min(max(e, -C), C),         phi' = (tau - K phi)/d
     C = mu z r_m F,                   r_m = 2/3 (r_o^3 - r_i^3)/(r_o^2 - r_i^2),    F' = (u F_max - F)/T_a
@@ -14,8 +14,8 @@ right-hand side is continuous, so nothing chatters and no speed regularises the 
 
     tau w_a = tau_load w + d/dt (J w^2 + K phi^2)/2 + tau w_slip + d phi'^2 + b w^2
 
-Q is the friction work, that is the heat of the faces, counted up to 1e11 J. The actuation u goes from 0 to 1. Beyond
-either they are limited, and the step says so.
+Q is the friction work, that is the heat of the faces, counted up to 1e11 J. The actuation u goes from 0 to 1. Values
+beyond these limits are clipped, and the status of the step is 1.
 """
 
 from rtcvt.kernel import kernel
@@ -106,7 +106,7 @@ def normal_force(u, p):
 
 @kernel
 def stuck_torque(x, u, p):
-    """e: what the damper would carry if the faces stuck [N.m]."""
+    """e: torque of spring and damper for sticking faces [N.m]."""
     return p[P.K] * x[X.PHI] + p[P.D] * (u[U.A_W] - x[X.W])
 
 
@@ -183,7 +183,7 @@ def df_dx(x, u, p, data, jac):
 
 @kernel
 def flange(k, x, u, p, data, work):
-    """Speed of a flange that takes a torque, torque of one that takes a speed."""
+    """Speed of a flange with a torque as input, torque of one with a speed as input."""
     if k == U.LOAD:
         return x[X.W]
     return transmitted(x, u, p)
@@ -214,7 +214,7 @@ def port(k, x, u, p, data, row, column, work):
 
 @kernel
 def piece(x, u, p, data, work):
-    """0 if the faces stick, else the sign of what they carry."""
+    """0 if the faces stick, else the sign of their torque."""
     e = stuck_torque(x, u, p)
     if abs(e) < capacity(x, p):
         return 0.0

@@ -16,11 +16,11 @@ where ``E'`` is the response of ``s/(T s + 1)`` to ``E``. Its state is that resp
 
 so that no large gains cancel: tilting does no work, and in the rigid model ``dE/dt`` does not depend on ``theta'``.
 
-What a real unit needs beyond the paper, all of it inactive in the paper's range:
+Additions for a real unit, all inactive in the range of the paper:
 
-- *Standstill and reversal.* Dividing by ``omega_d`` and the sign of the loop gain, which is that of ``omega_d``,
-  are the paper's for ``|omega_d| > omega_0``; below, both are continued linearly through zero, so the loop rests
-  at standstill and works mirrored in reverse.
+- *Standstill and reversal.* For ``|omega_d| > omega_0`` the division by ``omega_d`` and the sign of the loop gain,
+which is that of ``omega_d``, are the paper's; below, both are continued linearly through zero, so the loop rests at
+standstill and is mirrored in reverse.
 - *Limits* of tilt and tilt rate as in `limits`, where anti-windup is explained.
 - *Full store.* The speed ``omega_s = q(theta) omega_t`` of the storage gear stays below ``w_max``: the rate is
   bounded by
@@ -29,15 +29,15 @@ What a real unit needs beyond the paper, all of it inactive in the paper's range
 
   It is computed with the speed outside the spring: with ``omega_d`` the bound would feed back on the oscillation of
   the spring, with the wrong sign.
-- *Empty store.* Towards the lower end stop ``dJ/dtheta`` fades and the loop runs into the stop; the torque then
-  is what friction takes. Whenever a limit overrides the law, the unit says so; it recovers as soon as the demand
-  is feasible.
+- *Empty store.* Towards the lower end stop ``dJ/dtheta`` fades and the loop runs into the stop; the torque is then that
+of friction. Whenever a limit overrides the law, an output of the unit is true; the law is active again as soon as the
+demand is feasible.
 """
 
 from rtcvt.control.limits import D_OMEGA, D_POWER, D_THETA, HIGH, LIMIT_TIME, LOW, RATE, TAU_EST, set_limits
 from rtcvt.kernel import kernel
 
-# behind the limits
+# after those of the limits
 K_THETA = 4  # [rad/(s.N.m)]
 K_W = 5  # [N.m.s/rad]
 TAU_FILTER = 6  # T [s]
@@ -97,7 +97,7 @@ def kers_law(law, omega, theta, power, omega_t, tau_des, damping, d_damping, q, 
             work[at + RATE] = bound
             work[at + D_THETA] = (-closing - margin * side * ddq * omega_t / closing) * scale
         elif (closing > 0.0 and bound <= work[o + LOW]) or (closing < 0.0 and bound >= work[o + HIGH]):
-            near = o + (LOW if closing > 0.0 else HIGH)  # an overspeed store takes all that the actuator can do
+            near = o + (LOW if closing > 0.0 else HIGH)  # too fast: the largest rate of the actuator
             far = o + (HIGH if closing > 0.0 else LOW)
             for i in range(4):
                 work[far + i] = work[near + i]

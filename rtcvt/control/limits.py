@@ -8,11 +8,12 @@ so the angle runs into a stop with time constant ``T_l`` and never through it. A
 the angle itself cannot wind up: the angle stays within the stops and leaves them at once when the command turns.
 
 A control law is far faster than its limits, and a fixed step that evaluates the clipped law point by point would
-chatter between both bounds. A step therefore takes the law as it is (`FREE`) and, if the mean rate over the step
-breaks a bound, is repeated with the rate held there (`HELD`). `CLIPPED` is the limit of this for small steps.
+A step therefore uses the law without limits (`FREE`) and, if the mean rate over the step breaks a bound, is repeated
+with the rate at that bound (`HELD`). `CLIPPED` is the limit of this for small steps.
 
-The numbers of a controller, some of them parameters and some constants, lie in one block that `gather` fills at the
-start. A law with its gradient, the bounds with theirs and the outcome live in `CONTROL_SIZE` entries of a work array.
+The numbers of a controller, some of them parameters and some constants, are in one block that `gather` fills at the
+start. A law with its gradient, the bounds with their gradients and the result are in `CONTROL_SIZE` entries of a work
+array.
 """
 
 from rtcvt.kernel import kernel

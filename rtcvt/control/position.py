@@ -6,7 +6,7 @@ theta' = (theta_des - theta)/T_a
 from rtcvt.control.limits import D_OMEGA, D_POWER, D_THETA, RATE, TAU_EST, set_limits
 from rtcvt.kernel import kernel
 
-TIME_CONSTANT = 4  # T_a [s], behind the limits
+TIME_CONSTANT = 4  # T_a [s], after the numbers of the limits
 
 
 @kernel

@@ -1,29 +1,29 @@
 """Control of an engine with a continuously variable transmission as real-time kernels.
 
-The driver asks for a torque at the wheels, ``tau_drive``; with the final drive i_f and the ratio R that is ``t =
-tau_drive/(i_f R)`` at the engine. The pedal is that at which the engine's table gives it. Below its drag D, it is asked
-for ``2 t - D``: from full drag at t = 0, without a step.
+The driver demands a torque at the wheels, ``tau_drive``; with the final drive i_f and the ratio R that is ``t =
+tau_drive/(i_f R)`` at the engine. The pedal is the one at which the engine's table gives t. Below the drag D, the table
+is read for ``2 t - D``: from full drag at t = 0, without a step.
 
-**Ratio.** The power ``P = tau_drive w_s/i_f`` at the secondary speed w_s has a speed of the engine at which it burns
-least, ``w_line(P)``, found in its tables where the unit is built. The engine is to turn at w_des::
+**Ratio.** For the power ``P = tau_drive w_s/i_f`` at the secondary speed w_s, the engine burns least at the speed
+``w_line(P)``, which is found in its tables when the unit is built. The desired speed of the engine is w_des::
 
     R_des = clip(w_des/w_s, i_min, i_max),      R' = (R_des - R)/T_i
     w_des = clip(w_line(P), w_min, w_max)       economy
     w_des = clip(k w_line(P), k w_min, w_max)   sport, lower gears: k > 1
     R_des = i_const                             constant
-    w_des = clip(M(w_s, tau_drive), w_min, w_max)    map, a table of one's own
+    w_des = clip(M(w_s, tau_drive), w_min, w_max)    map, a table of the user
 
-**Clamping.** The secondary carries what the belt needs (both pulleys of a pushbelt are alike, so the smaller force
-counts for both), with a safety factor S, for the torque tau that goes in or that the engine can give of what is asked,
-whichever is more, on the radius r of the primary; half the wedge angle is alpha, given by its tangent::
+**Clamping.** The secondary force is that which the belt needs (the pulleys of a pushbelt are equal, so the smaller
+force limits both), with a safety factor S, for the larger of the present torque tau and the torque that the engine can
+give of the demand, on the radius r of the primary; alpha is half the wedge angle, given by its tangent::
 
     F = min(S max(|tau|, min(|t|, T(w, 1))) cos(alpha)/(2 mu r) + F_0 + F_s max(R - i, 0), F_max)
 
-A belt shifts the faster the more it is clamped: F_s brings the ratio down before the car stands. The other way the
-primary has to press harder than the secondary, which would hold the ratio where it is.
+A belt shifts faster with more clamping: F_s brings the ratio down before the car stands still. In the other direction
+the primary has to press harder than the secondary, which would keep the ratio.
 
 **Launch.** The clutch before the variator follows the speed of the engine like a centrifugal clutch, open at w_0 and
-closed at w_1. Its torque goes into tau, so the belt is clamped for what a slipping clutch carries.
+closed at w_1. Its torque is part of tau, so the belt is clamped for the torque of a slipping clutch.
 """
 
 import math

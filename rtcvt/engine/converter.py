@@ -1,18 +1,18 @@
 """Hydrodynamic torque converter as real-time kernels: pump and turbine as inertias, a fluid between them.
 
-With the speed ratio ``nu = w_t/w_p`` the pump takes ``T_p = C(nu) w_p^2`` and the turbine gets ``T_t = mu(nu) T_p``:
-the capacity ``C = 1/K^2``, of the factor ``K = w_p/sqrt(T_p)``, and the torque ratio mu come from a table from nu = 0
-to 1, with C = 0 and mu = 1 at its end (Mitschke and Wallentowitz, *Dynamik der Kraftfahrzeuge*, 2014, ch. 4)::
+With the speed ratio ``nu = w_t/w_p`` the torque on the pump is ``T_p = C(nu) w_p^2``, on the turbine ``T_t = mu(nu)
+T_p``: the capacity ``C = 1/K^2``, of the factor ``K = w_p/sqrt(T_p)``, and the torque ratio mu come from a table from
+nu = 0 to 1, with C = 0 and mu = 1 at its end (Mitschke and Wallentowitz, *Dynamik der Kraftfahrzeuge*, 2014, ch. 4)::
 
     J_p w_p' = tau_pump - T_p,        J_t w_t' = tau_turbine + T_t
 
-Where the turbine is the faster one it drives, and nothing multiplies: ``T_p = T_t = -C(w_p/w_t) w_t^2``. Where one
-turns against the other C is that at nu = 0, and mu goes down to 1 at nu = -1. All of this is odd in the speeds. Power
-is balanced, and the loss not negative since ``mu nu <= 1``, which is checked::
+Where the turbine is faster, it drives, and torque is not multiplied: ``T_p = T_t = -C(w_p/w_t) w_t^2``. Where they turn
+in opposite directions C is that at nu = 0, and mu falls to 1 at nu = -1. All of this is odd in the speeds. Power is
+balanced, and the loss is not negative since ``mu nu <= 1``, which is checked::
 
     tau_pump w_p + tau_turbine w_t = d/dt (J_p w_p^2 + J_t w_t^2)/2 + T_p w_p - T_t w_t
 
-A lock-up clutch is a unit of its own beside the converter: ``"converter.pump - lockup.a"``.
+A lock-up clutch is a separate unit in parallel: ``"converter.pump - lockup.a"``.
 """
 
 from rtcvt.engine.grid import lookup, slope
@@ -112,7 +112,7 @@ def multiplied(x, data):
 
 @kernel
 def rates(t, x, u, p, data, dx):
-    """Rates of both speeds."""
+    """Rates of the speeds of pump and turbine."""
     tau = fluid(x, data)
     dx[X.W_P] = (u[U.PUMP] - tau) / p[P.J_P]
     dx[X.W_T] = (u[U.TURBINE] + multiplied(x, data) * tau) / p[P.J_T]

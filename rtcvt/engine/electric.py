@@ -1,15 +1,15 @@
 """Electric drive as real-time kernels: machine with its inverter, control of torque and brakes, battery.
 
-The driver asks for torques at the wheels, ``t = (tau_drive - tau_brake)/i_f`` at the machine, which gives what its
-limits allow, with the delay of its control::
+The driver demands torques at the wheels, ``t = (tau_drive - tau_brake)/i_f`` at the machine. The machine gives them
+within its limits, with the delay of its control::
 
     J w' = tau + tau_shaft,    tau' = (tau_des - tau)/T_q,    tau_des = clip(t, -f lim(w), lim(w))
     lim(w) = g min(tau_max, P_max/|w|)
 
 g fades to zero over the last 5 % below w_max. f rises from standstill to 1 at w_r, so that nothing brakes beyond
-standstill; what the machine does not brake is left to friction, ``tau_brake - i_f max(-tau, 0)``, not below zero. A
-full battery takes nothing, an empty one gives nothing to the shaft. The loss L is a table over speed and torque, the
-same in all quadrants, and with it the power out of the battery, a voltage behind a resistance::
+standstill; friction brakes give the rest, ``tau_brake - i_f max(-tau, 0)``, not below zero. A full battery is not
+charged, an empty one gives nothing to the shaft. The loss L is a table over speed and torque, the same in all
+quadrants, and with it the power out of the battery, a voltage behind a resistance::
 
     P = tau w + L(|w|, |tau|) + P_aux = U I,    U = U_0 - R I,    I = (U_0 - sqrt(U_0^2 - 4 R P))/(2 R)
     U_0 = U_e + (U_f - U_e) s,    s' = -I/C,    E_b = C (U_e s + (U_f - U_e) s^2/2)
@@ -19,7 +19,7 @@ balanced, ``E_b' = -U_0 I``::
 
     tau_shaft w = d/dt (J w^2/2 + E_b) + R I^2 + L + P_aux
 
-The battery can give more than the most that machine, losses and auxiliaries take, which is checked.
+The battery can give more than machine, losses and auxiliaries need at most, which is checked.
 """
 
 import math
@@ -236,7 +236,7 @@ def df_dx(x, u, p, data, jac):
 
 @kernel
 def output(t, x, u, p, data, y, work):
-    """Speed, torques, what is left to friction, battery, energies and losses."""
+    """Speed, torques, demand on friction brakes, battery, energies and losses."""
     I = current(x, p, data)  # noqa: E741
     regained = -p[P.I_F] * x[X.TAU] if x[X.TAU] < 0.0 else 0.0
     y[Y.W] = x[X.W]

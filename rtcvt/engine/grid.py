@@ -31,7 +31,7 @@ class Grid:
     values: NDArray[np.float64]  # (n, m)
 
     def numbers(self) -> list[float]:
-        """The table as `lookup` takes it."""
+        """The table as an array for `lookup`."""
         return [len(self.a), len(self.b), *self.a.tolist(), *self.b.tolist(), *self.values.ravel().tolist()]
 
 
@@ -59,18 +59,18 @@ def read_grid(source: str, key: str, folder: Path, name: str, columns: Sequence[
     Parameters
     ----------
     source, key : str
-        Unit file, and where it names the table.
+        Unit file, and the key that names the table.
     folder : Path
-        Of the unit file.
+        Folder of the unit file.
     name : str
-        Of the table.
+        Name of the table.
     columns : sequence of (str, str)
         Names and units of both axes and of the values.
 
     Raises
     ------
     InputError
-        There is no such file, or it is not a table as above.
+        The file does not exist, or is not a table as above.
     """
     file, rows = _read(source, key, folder, name, columns)
     points: dict[tuple[float, float], float] = {}

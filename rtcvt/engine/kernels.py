@@ -1,8 +1,8 @@
 """Combustion engine as real-time kernels: torque, fuel and drag from tables, idle speed control, fuel cut-off.
 
-``T(w, pedal)`` is the table of the torque at the crank when nothing accelerates: the drag is ``D = -T(w, 0)``, full
-load ``T(w, 1)``. Burning gives the torque q on top of the drag, with the delay of the intake; a PI controller with
-anti-windup adds what keeps the idle speed::
+``T(w, pedal)`` is the table of the torque at the crank at constant speed: the drag is ``D = -T(w, 0)``, full load
+``T(w, 1)``. Combustion gives the torque q on top of the drag, with the delay of the intake; a PI controller with
+anti-windup adds a torque that keeps the idle speed::
 
     J w' = q - D - tau_load,          q' = (q_des - q)/T_q,      q_des = clip(T + D + c, 0, T(w, 1) + D)
     e = K_p (w_idle - w) + z,          z' = (c - z)/T_i,          c = clip(e, 0, tau_idle)
@@ -12,14 +12,14 @@ and torque at the crank, ``tau = q - D``. Below its first torque, zero, it goes 
 
     m' = F(w, tau)   if tau >= 0,      m' = F(w, 0) q/D   else,      eta = tau w/(H m')
 
-Below the lowest speed w_1 of a table torques and fuel are in proportion to w, above its highest one fuel is. Nothing
-burns at a crank that stands or turns backwards; its drag is then that of ``|w|``, the other way. Where the table gives
-``H F > tau w`` at its points, which is checked, this holds at all speeds and torques, since both are bilinear; power is
-balanced with a loss that is not negative::
+Below the lowest speed w_1 of a table torques and fuel are proportional to w, above its highest speed fuel is. Nothing
+burns at a crank that stands still or turns backwards; its drag is then that of ``|w|``, in the opposite direction.
+Where the table has ``H F > tau w`` at its points, which is checked, this is true at all speeds and torques, since both
+are bilinear; power is balanced with a loss that is not negative::
 
     H m' = tau_load w + d/dt (J w^2)/2 + P_loss
 
-Fuel counts from the start.
+Fuel is counted from the start of the run.
 """
 
 from rtcvt.engine.grid import cell, lookup, lookup_in, share, slope
@@ -192,7 +192,7 @@ def flow_slopes(w, q, drag, drag_w, data, row):
 
 @kernel
 def is_efficient(p, data):
-    """Whether the fuel holds more than what the crank gives at each point of its table."""
+    """Whether the power of the fuel is above the power at the crank at each point of its table."""
     table = int(data[D.FUEL])
     n = int(data[table])
     m = int(data[table + 1])

@@ -7,7 +7,7 @@ from rtcvt.kind import Kind, lazily
 
 
 def _files_beside(engine: Any) -> list[Path]:
-    """Tables and the box of its own, and what this needs."""
+    """The engine's own tables and box, and files that the box needs."""
     from rtcvt.kind import load_unit
 
     keys = ("torque", "fuel", "loss", "up", "down", "curves", "box")

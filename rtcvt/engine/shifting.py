@@ -1,25 +1,26 @@
 """Control of an engine with an automatic gearbox as real-time kernels: pedal, gears, elements, lock-up.
 
-The driver asks for a torque at the wheels, ``tau_drive``; with the final drive i_f, the ratio R of the gear and the
+The driver demands a torque at the wheels, ``tau_drive``; with the final drive i_f, the ratio R of the gear and the
 torque ratio mu of the converter that is ``t = tau_drive/(i_f R mu)`` at the engine, for which the pedal is found as in
 `rtcvt.engine.control`.
 
-**Gears.** A map over gear and ``a = clip(tau_drive/tau_full, 0, 1)`` holds the speeds of the vehicle above which the
-next gear is taken, and those below which the one before is. Ratios, the elements that hold, and the torque of each for
-1 N.m at the input come from the shift table of the box. One gear at a time, T_min after the shift before at least.
+**Gears.** A map over gear and ``a = clip(tau_drive/tau_full, 0, 1)`` gives the speeds of the vehicle above which the
+next gear is chosen, and below which the previous one is. Ratios, the closed elements, and the torque of each for 1 N.m
+at the input come from the shift table of the box. Shifts go one gear at a time, at least T_min after the previous
+shift.
 
-**Overlap.** Over T_on the oncoming element comes up to the torque that it will carry, times S, with tau_s more at the
-input to bring it to its new speed; the offgoing one goes down to nothing over T_off. C is an element's capacity, k its
+**Overlap.** Over T_on the oncoming element is raised to the torque that it will carry, times S, plus tau_s at the input
+to accelerate the input to its new speed; the offgoing one is released over T_off. C is an element's capacity, k its
 torque for 1 N.m::
 
     u_on  = min(1, k_on (S |tau| + tau_s)/C_on) min(1, s/T_on)
     u_off = min(1, k_off S |tau|/C_off) max(0, 1 - s/T_off)
 
-with s the time since the shift began and tau the torque of converter and lock-up into the box. Where the input has its
-new speed but for w_sync, or after T_max, the oncoming element closes over T_c; then the gear is the new one.
+with s the time since the shift began and tau the torque of converter and lock-up into the box. When the input is within
+w_sync of its new speed, or after T_max, the oncoming element closes over T_c; then the gear is the new one.
 
-**Lock-up.** The clutch beside the converter closes over T_l above the speed w_lock of the turbine, in gears from g_lock
-on. It opens in shifts and below w_open.
+**Lock-up.** The clutch parallel to the converter closes over T_l above the speed w_lock of the turbine, in gears from
+g_lock on. It opens in shifts and below w_open.
 """
 
 from rtcvt.engine.control import pedal_for, within
@@ -104,7 +105,7 @@ class D(Places):
 
 @kernel
 def index_of(gear, data):
-    """Place of a gear, from 0; whatever the state holds is one."""
+    """Place of a gear, from 0; any value of the state gives a valid place."""
     return int(within(gear, 1.0, data[D.N_G])) - 1
 
 
@@ -139,7 +140,7 @@ def actuation(e, x, u, p, data):
 
 @kernel
 def wanted_gear(x, u, p, data):
-    """The gear to take: that of now, or the one beside it."""
+    """The gear to choose: the present one or a neighbour."""
     gear = x[X.TO]
     a = within(u[U.DRIVE] / p[P.TAU_FULL], 0.0, 1.0)
     v = u[U.W_OUT] / p[P.I_F] * p[P.R_W]

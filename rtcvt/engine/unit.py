@@ -2,9 +2,9 @@
 
 Equations are in `kernels`, `control`, `shifting`, `converter` and `electric`.
 
-All parameters of the kind are given in the file; ``torque``, ``fuel`` and the like name tables, CSV files beside it or
-shipped ones (`rtcvt.engine.grid`), ``box`` the unit whose shift table a control knows. Bare numbers are SI, strings
-carry their unit.
+All parameters of the kind are given in the file; ``torque``, ``fuel`` and the like name tables, CSV files in the same
+folder or shipped ones (`rtcvt.engine.grid`), ``box`` the unit with the shift table that the control uses. Bare numbers
+are SI, strings have their unit.
 """
 
 from typing import Annotated, Any, Literal
@@ -33,7 +33,7 @@ KINDS: dict[str, Any] = {
     "torque_converter": converter,
     "electric_drive": electric,
 }
-NAMED = {  # what a unit file of each kind names
+NAMED = {  # files that a unit file of each kind names
     "engine": ("torque", "fuel"),
     "cvt_control": ("torque", "fuel"),
     "shift_control": ("torque", "up", "down", "box"),
@@ -50,11 +50,11 @@ class Engine(Part):
     fuel: FileName | None = None  # table over speed and torque
     loss: FileName | None = None  # table of an electric machine over speed and torque
     up: FileName | None = None  # tables over gear and demand: speeds of the vehicle above which it shifts up
-    down: FileName | None = None  # below which it shifts down
+    down: FileName | None = None  # tables of the speeds below which it shifts down
     curves: FileName | None = None  # capacity and torque ratio of a converter over its speed ratio
-    box: FileName | None = None  # unit with the shift table, a shipped one or a file beside this one
+    box: FileName | None = None  # unit with the shift table, a shipped one or a file in this folder
     strategy: Literal["constant", "economy", "sport", "map"] | None = None  # of the control's ratio
-    map: FileName | None = None  # of it: table of the engine's speed over the secondary's and the torque asked for
+    map: FileName | None = None  # of a map: engine speed over secondary speed and demanded torque
 
 
 def read(file: UnitFile) -> Engine:
@@ -138,15 +138,15 @@ def curves(unit: Engine) -> tuple[Grid, Grid]:
 
 
 def box_of(unit: Engine) -> tuple[list[str], list[float], NDArray[np.float64], list[float]]:
-    """What a control knows of its box: names of the elements, ratios, torques of the elements gear by gear, capacities.
+    """Data of its box for a control: names of the elements, ratios, torques of the elements gear by gear, capacities.
 
-    Only gears that go forwards count, in the order of their ratios. Torques [N.m] are those for 1 N.m at the input, -1
-    where an element does not hold.
+    Only forward gears are included, in the order of their ratios. Torques [N.m] are those for 1 N.m at the input, -1
+    for an open element.
 
     Raises
     ------
     InputError
-        It is no gear system with a shift table, or one in which some element's torque is not determined.
+        The box is no gear system with a shift table, or the torque of an element is not determined.
     """
     from rtcvt.pog.radii import radii_at
     from rtcvt.pog.shift import shift_table
@@ -169,12 +169,12 @@ def box_of(unit: Engine) -> tuple[list[str], list[float], NDArray[np.float64], l
 
 
 def shift_maps(unit: Engine, gears: int) -> tuple[Grid, Grid]:
-    """Speeds [m/s] over gear and demand above which it shifts up, below which down, checked.
+    """Read and check the speeds [m/s] over gear and demand above which it shifts up and below which it shifts down.
 
     Raises
     ------
     InputError
-        A table is missing, not a table, not one of so many gears, or a gear would be left as soon as it is taken.
+        A table is missing, not valid, has another number of gears, or a gear would be left as soon as it is chosen.
     """
     columns = (("gear", "1"), ("demand", "1"), ("v", "m/s"))
     maps = []
@@ -213,9 +213,9 @@ def _require(good: bool | np.bool_, source: str, key: str, value: object, allowe
 
 
 def least_fuel(torque: Grid, fuel: Grid) -> Grid:
-    """Speed [rad/s] at which a power [W] takes least fuel; the second axis is of no use.
+    """Speed [rad/s] at which a power [W] needs least fuel, as a table over the power; the second axis is not used.
 
-    It is sought over 400 speeds between the ends of the tables, and does not fall with the power.
+    The minimum is sought over 400 speeds between the ends of the tables; the speed does not fall with the power.
     """
     w = np.linspace(max(torque.a[0], fuel.a[0]), min(torque.a[-1], fuel.a[-1]), 400)
     most = np.interp(w, torque.a, torque.values[:, -1])

@@ -119,7 +119,7 @@ class Schema(NamedTuple):
         raise InputError(
             path, "schema_version", str(found), f"a {self.kind} of schema version {self.version}, which rtcvt "
             f"{__version__} reads; this one was made by rtcvt {maker} (revision {made}, {created}): "
-            + ("take that release or a newer one" if newer else f"{self.anew} makes it anew"),
+            + ("use that release or a newer one" if newer else f"{self.anew} makes it again"),
         )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""Pages in HTML: pieces for what is a number or a table, templates (jinja2) for the rest.
+"""Pages in HTML: functions for numbers and tables, templates (jinja2) for the rest.
 
 A page inside an FMU fills the blocks of ``unit.html``, a report those of ``page.html``; both are read as
 ``PACKAGE:FILE``. Everything is plain HTML that is also well-formed XML, without scripts and without anything to load.
-Pieces are ready HTML: texts inside are escaped, cells of a table are taken as they are.
+The functions return HTML: texts are escaped, cells of a table are not.
 """
 
 import inspect
@@ -33,7 +33,7 @@ _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff
 
 
 def _printed(value: Any) -> Any:
-    """What a template prints: ready HTML as it is, other texts without what XML cannot hold; jinja2 escapes them."""
+    """Values in a template: HTML is unchanged; characters that XML does not allow are removed from other texts."""
     return value if isinstance(value, Markup) else _NOT_XML.sub("\ufffd", str(value))
 
 
@@ -96,7 +96,7 @@ def unit_page(model: Model, unit: Any, errors: Sequence[ErrorRow] | None = None)
 
 
 def text(value: object) -> str:
-    """Any text, escaped for XML and HTML; what XML cannot hold is replaced."""
+    """Any text, escaped for XML and HTML; characters that XML does not allow are replaced."""
     return escape(_NOT_XML.sub("\ufffd", str(value)))
 
 
@@ -192,7 +192,8 @@ def block(cells: Sequence[Sequence[str]]) -> str:
 
 
 def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
-    """Errors with their share of what is allowed, by scenario if there is more than one; `what` they are."""
+    """Table of errors with their share of the allowed error, by scenario if there are several; `what` is their
+    heading."""
     lines: list[Sequence[str]] = []
     several = len({r.scenario for r in rows}) > 1
     before = None
@@ -209,7 +210,7 @@ def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
             percent(row.limit),
             quantity(row.peak, row.unit, digits=3),
         ))  # fmt: skip
-    head = ("signal", what, "share of what is allowed", "allowed", "largest error")
+    head = ("signal", what, "share of the allowed error", "allowed", "largest error")
     return table(head, lines, (1, 3, 4))
 
 

@@ -10,9 +10,9 @@ from itertools import count, pairwise, product
 
 from rtcvt.html import text as escaped
 
-_CHARACTER = 0.68  # width of a character over the size of the font: no less than in the usual fonts
-_CELL = 6.0  # of the grid that keeps labels apart
-_LINE = 6.0  # what it costs to cover a cell with a line: as much as that distance from what is labelled
+_CHARACTER = 0.68  # width of a character over the font size: at least that of usual fonts
+_CELL = 6.0  # size of a cell of the grid that keeps labels apart
+_LINE = 6.0  # cost of covering a cell with a line, as a distance of the label from its anchor
 
 
 def arc(centre: complex, radius: float, start: float, end: float) -> list[complex]:
@@ -22,12 +22,12 @@ def arc(centre: complex, radius: float, start: float, end: float) -> list[comple
 
 
 class Drawing:
-    """A picture in the making; what is drawn later covers what was drawn before."""
+    """An SVG picture under construction; later elements cover earlier ones."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.reach: list[complex] = []
-        self.grid: dict[tuple[int, int], float] = {}  # what it costs to cover a cell with a label
+        self.grid: dict[tuple[int, int], float] = {}  # cost of covering a cell with a label
 
     def line(self, points: Iterable[complex], colour: str, width: float = 3.0, more: str = 'fill="none"') -> None:
         """A line through points; with a fill in `more` it is an area."""
@@ -79,7 +79,7 @@ class Drawing:
     def place(
         self, anchors: Sequence[complex], width: float, height: float, gap: float = 4.0, towards: complex = 0.0j
     ) -> complex:
-        """Take a free box near one of the anchors, in a direction if one is given; returns its centre."""
+        """Reserve a free box near one of the anchors, in a direction if one is given; returns its centre."""
         best, centre = math.inf, anchors[0]
         for distance in count(gap, 4.0):
             if distance >= best:
@@ -96,7 +96,7 @@ class Drawing:
         return centre
 
     def corners(self) -> tuple[complex, complex]:
-        """Lower left and upper right corner of what was drawn."""
+        """Lower left and upper right corner of the picture."""
         xs, ys = [p.real for p in self.reach], [p.imag for p in self.reach]
         return complex(min(xs), min(ys)), complex(max(xs), max(ys))
 

@@ -2,7 +2,7 @@
 
 ``components`` are units with their parameters and constant inputs. ``connect`` joins flanges, ``"box.output -
 driveline.shaft"``, any number at a node, and carries signals, ``"cycle.cycle.v -> driver.driver.v_des"``. ``ground``
-stands still. A shaft of ``shafts`` is a spring with a damper between two flanges or nodes::
+does not move. A shaft of ``shafts`` is a spring with a damper between two flanges or nodes::
 
     connect = ["engine.crank - box.input", "box.sun - ground", "vehicle.vehicle.v -> driver.driver.v"]
     [shafts.half]
@@ -10,10 +10,10 @@ stands still. A shaft of ``shafts`` is a spring with a damper between two flange
     K = "10 kN.m/rad"
     d = "100 N.m.s/rad"
 
-A component may be a law whose equations stand here, in its table ``law`` (`rtcvt.law.file`). A signal may begin with an
+A component may be a law with its equations here, in its table ``law`` (`rtcvt.law.file`). A signal may begin with an
 expression of outputs in SI units, ``"0.5*(left.w + right.w) -> control.w"``: it becomes such a law.
 
-Here a file becomes a `Graph`: which flanges meet in which node, and which output goes to which input.
+This module converts a file to a `Graph`: the flanges of each node, and the output of each connected input.
 """
 
 import re
@@ -39,7 +39,7 @@ GROUND = "ground"
 class Component(Record):
     """A unit in a system."""
 
-    unit: str = ""  # a shipped unit, or a file beside this one
+    unit: str = ""  # a shipped unit, or a file in this folder
     law: Equations | None = None  # instead of a unit
     model: Fidelity | None = None  # by default the unit's first
     substeps: Annotated[int, Field(ge=1, le=MAX_SUBSTEPS)] | None = None  # instead of the unit's own
@@ -87,7 +87,7 @@ def read_system(file: UnitFile) -> System:
     if both:
         raise InputError(file.source, f"shafts.{min(both)}", None, "a name that no component has")
     if GROUND in system.components:
-        raise InputError(file.source, f"components.{GROUND}", None, "another name: 'ground' is what stands still")
+        raise InputError(file.source, f"components.{GROUND}", None, "another name: 'ground' is the fixed node")
     if system.solver.method != "rosenbrock":
         raise InputError(file.source, "solver.method", system.solver.method, "'rosenbrock'")
     for name, component in system.components.items():
@@ -97,7 +97,7 @@ def read_system(file: UnitFile) -> System:
 
 
 def own_law(system: System, name: str, given: Equations) -> Law:
-    """The unit of a component whose law stands in the file of the system.
+    """The unit of a component with its law in the system file.
 
     Raises
     ------
@@ -152,12 +152,12 @@ class Signal(NamedTuple):
     output: Variable
     end: str
     input: Variable
-    key: str  # where the file says so
+    key: str  # key of the file
 
 
 @dataclass
 class Graph:
-    """Components with their models, and what connects them; expressions of signals are components, too."""
+    """Components with their models, and their connections; expressions of signals are components, too."""
 
     system: System
     models: dict[str, Model]
@@ -214,12 +214,12 @@ _OUTPUT = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z_]\w*(?:\[[\d,]+\])*)+")
 
 
 def with_expressions(system: System, models: Mapping[str, Model]) -> System:
-    """The system in which laws have taken the place of expressions that signals begin with.
+    """The system, with laws in place of the expressions in its signals.
 
     Raises
     ------
     InputError
-        Not an expression of outputs, or one in another unit than the input has.
+        Not an expression of outputs, or its unit differs from that of the input.
     """
     connect: list[str] = []
     laws: dict[str, Component] = {}

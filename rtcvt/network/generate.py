@@ -1,11 +1,11 @@
-"""Kernels of a network, written for the kernels that its parts have.
+"""Generates the kernels of a network from the kernels of its parts.
 
-The text of `rtcvt.network.kernels` is the pattern: between its two rules stands one function for each thing that a part
-does, which here calls the kernel of the part's kind. The module that results is the same for all networks of these
-kinds; its text stands in a file too, beside which numba keeps the machine code. The file is never read back.
+The text of `rtcvt.network.kernels` is the pattern: between its two rules there is one function for each task of a part,
+which here calls the kernel of the part's kind. The resulting module is the same for all networks of these kinds; its
+text is in a file too, next to the machine code of numba. The file is never read back.
 
-The step is compiled. What runs once, `initialise`, `derivative` and `output`, is left to Python between the compiled
-kernels of the parts: machine code of each would hold that of all parts once more.
+The step is compiled. `initialise`, `derivative` and `output`, which run once, stay in Python between the compiled
+kernels of the parts: their machine code would contain that of all parts once more.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ from rtcvt.model import places as entries
 from rtcvt.network import kernels as pattern
 from rtcvt.network import places
 
-KernelSet = tuple[tuple[str, Any], ...]  # what of a part, and the kernel that does it
+KernelSet = tuple[tuple[str, Any], ...]  # names of tasks, and the kernel for each
 
-_PARTS = {  # what the kernels of a part take, and give if there is none
+_PARTS = {  # arguments of a part's kernels, and the result without one
     "initialise": ("p, data, u, x, work", "OK"),
     "derivative": ("t, x, u, p, data, dx, work", None),
     "output": ("t, x, u, p, data, y, work", None),
@@ -88,7 +88,7 @@ def kernels_of(sets: tuple[KernelSet, ...]) -> dict[str, Any]:
     module = ModuleType(f"rtcvt.network.of_{digest}", "Kernels of networks of these parts: " + ", ".join(named))
     module.__file__ = file
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    sys.modules[module.__name__] = module  # where numba looks for what it has kept
+    sys.modules[module.__name__] = module  # where numba looks for cached code
     vars(module).update(_given(sets))
     exec(compile(text, file, "exec"), vars(module))
     plain = interpret(sets, text)
@@ -146,7 +146,7 @@ def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:
 
 
 def _written(name: str, text: str) -> str:
-    """Path of a file with this text, in the first folder that takes it."""
+    """Write a file with this text to the first writable folder; returns its path."""
     folders = [Path(__file__).parent / "__pycache__", home() / ".cache" / "rtcvt"]
     chosen = getattr(config, "CACHE_DIR", "")
     if chosen:

@@ -1,14 +1,15 @@
-"""A system for hosts that hold inputs: its parts with connections from outputs to inputs, and the step that is stable.
+"""A system for hosts that keep inputs constant over a step: connections from outputs to inputs, and the stable step.
 
-Tools that import SSP pass all outputs on at communication points and let all units step at once, inputs held. A node is
-then a pair of connections: one flange gives its speed and takes a torque, its input ``load`` counting as the neighbour
-does; the other takes the speed, through a stiff coupling where it is an inertia itself. With held inputs that is of
-order 1, and stable only up to some step H. Linearised, each part goes on exactly, and inputs are one step late::
+Tools that import SSP exchange outputs at communication points and let all units step at once, with constant inputs. A
+node is then a pair of connections: one flange has its speed as output and a torque as input, ``load``, with the sign of
+the neighbour; the other has the speed as input, through a stiff coupling if it is an inertia itself. With constant
+inputs that is of order 1, and stable only up to some step H. Linearised, each part is advanced exactly, and inputs are
+one step late::
 
     x_i(t + H) = exp(A_i H) x_i + integral of exp(A_i s) ds B_i u_i,    y_i = C_i x_i + D_i u_i,    u_i = y_j
 
-The largest H at which nothing grows that does not grow with inputs that follow at once is that of `stable_step`. It is
-looked for at a few points of the system's first scenario as it runs when it is solved as one.
+`stable_step` returns the largest H at which no mode grows that is stable without the delay. It is sought at a few
+points of the system's first scenario, solved as a whole.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,9 +26,9 @@ from rtcvt.network.file import Flange, System, flanges_of
 from rtcvt.network.model import build_system, component_model, components_of
 from rtcvt.scenario import apply_parameters, sample_inputs
 
-STEPS = np.geomspace(1e-4, 0.1, 61)  # [s] in which the limit is looked for
-POINTS, MAX_DURATION = 8, 30.0  # where, over at most how long [s]
-UNSTABLE_GROWTH = 1.0  # [1/s] growth that counts as instability, beside twice that without held inputs
+STEPS = np.geomspace(1e-4, 0.1, 61)  # [s] range of the search for the limit
+POINTS, MAX_DURATION = 8, 30.0  # number of points and longest duration [s]
+UNSTABLE_GROWTH = 1.0  # [1/s] growth of an unstable mode, or more than twice the growth without delay
 
 
 class Connection(NamedTuple):
@@ -51,12 +52,12 @@ class Parts:
 def parts_of(system: Unit) -> Parts:
     """The parts of a system and pairs of connections in place of its nodes.
 
-    A signal that is the speed of a flange which now takes this speed begins where the speed comes from.
+    A signal from the speed of a flange that now has this speed as input begins at the source of the speed.
 
     Raises
     ------
     InputError
-        No system, or a node that is no pair: ground, a shaft, more than two flanges, or none with a load.
+        Not a system, or a node is no pair: ground, a shaft, more than two flanges, or none with a load.
     """
     if not isinstance(system, System):
         raise InputError(system.source, "kind", system.kind, "system; one unit becomes an FMU: rtcvt export")
@@ -66,13 +67,13 @@ def parts_of(system: Unit) -> Parts:
         raise _no_pair(system, f"shafts.{next(iter(system.shafts))}", None, "no shaft between parts that are units")
     models = dict(graph.models)
     links = [((s.start, s.output.name), (s.end, s.input.name)) for s in graph.signals]
-    speeds: dict[tuple[str, str], tuple[str, str]] = {}  # what gives the speed that a flange takes
+    speeds: dict[tuple[str, str], tuple[str, str]] = {}  # source of the speed of a flange
     for node, grounded in zip(graph.nodes, graph.grounded, strict=True):
         named = " - ".join([*(f.path for f in node), *(["ground"] if grounded else [])])
         loads = [f for f in node if f.sign < 0.0]
         if grounded or len(node) != 2 or not loads:
             pair = "a pair of flanges: importers pass one output to one input and add no torques"
-            load = "a pair of which one flange has an input 'load', which takes the torque of the other"
+            load = "a pair of which one flange has an input 'load' for the torque of the other"
             raise _no_pair(system, "connect", named, pair if grounded or len(node) != 2 else load)
         a = loads[0]
         b = next(f for f in node if f is not a)
@@ -91,13 +92,13 @@ def _no_pair(system: System, key: str, value: str | None, allowed: str) -> Input
 
 
 def _with_speed(system: System, models: dict[str, Model], flange: Flange, named: str) -> Flange:
-    """The flange as one that takes a speed; its component's model is replaced."""
+    """The flange with a speed as input; the model of its component is replaced."""
     name = flange.component
     taken = {f.name: "speed" for f in flanges_of(name, models[name]).values() if f.sign == 0.0}
     try:
         models[name] = component_model(system, name, {**taken, flange.name: "speed"})
     except InputError:
-        allowed = f"a flange that can take a speed; an inertia is behind {flange.path}, with no coupling between"
+        allowed = f"a flange with a speed as input; an inertia is at {flange.path}, with no coupling between"
         raise _no_pair(system, "connect", named, allowed) from None
     return flanges_of(name, models[name])[flange.name]
 
@@ -166,7 +167,7 @@ def stable_step(parts: Parts) -> float:
         return float("inf")
     place = {(c.end, c.input.name): k for k, c in enumerate(pairs)}
     own = {name: [c.input for c in pairs if c.end == name] for name in dict.fromkeys(c.end for c in pairs)}
-    source = np.zeros((len(pairs), len(pairs)))  # which input's flange gives what each input takes
+    source = np.zeros((len(pairs), len(pairs)))  # input of the flange that is the source of each input
     for k, c in enumerate(pairs):
         flange = next(f for f in flanges_of(c.start, parts.models[c.start]).values() if f.output.name == c.output.name)
         source[k, place[c.start, flange.input.name]] = 1.0

@@ -1,7 +1,7 @@
 """A network of parts as real-time kernels; equations in `rtcvt.network`.
 
-This file is a pattern. What stands between the two rules below is written anew for each set of kernels that the parts
-of a network have (`rtcvt.network.generate`).
+This file is a pattern. `rtcvt.network.generate` replaces the text between the two rules below for each set of kernels
+that the parts of a network have.
 """
 
 from rtcvt.kernel import FAILED, OK, SATURATED, inlined, kernel
@@ -19,14 +19,14 @@ from rtcvt.numerics.integrators import (
 )
 from rtcvt.numerics.linalg import core_lu, core_solve, lu, lu_solve
 
-ERROR_BOUND = 1e-3  # of a step, as a share of a state's typical value and its own
-MAX_NEWTON_ITERATIONS = 30  # in an implicit step
-LEAST_CHANGE_SHARE = 0.05  # of a change of Newton's method
+ERROR_BOUND = 1e-3  # of a step, relative to a state's typical value plus its own
+MAX_NEWTON_ITERATIONS = 30  # of Newton's method in an implicit step
+LEAST_CHANGE_SHARE = 0.05  # smallest accepted share of a change of Newton's method
 NEWTON_RTOL = 1e-10  # share of typical values
-MAX_IMPLICIT_PARTS = 16  # into which an implicit step is cut
-MAX_SEARCH_STEPS = 200  # speeds that are tried for a node of which no flange gives one
-TORQUE_RTOL = 1e-10  # what a balanced node's torques may sum up to, as a share of those above 1 N.m
-START_STEP_SHARE = 1e-6  # of an internal step, in which the start is made consistent
+MAX_IMPLICIT_PARTS = 16  # number of parts of an implicit step
+MAX_SEARCH_STEPS = 200  # evaluations for the speed of a node with speed inputs only
+TORQUE_RTOL = 1e-10  # largest sum of a balanced node's torques, relative to torques above 1 N.m
+START_STEP_SHARE = 1e-6  # length of the step that makes the start consistent, relative to an internal step
 
 # --- parts ------------------------------------------------------------------------------------------------------------
 # of the part at i; `x`, `p`, `data`, `dx`, `y` and `work` are those of the whole network
@@ -105,9 +105,9 @@ def flange(f, x, p, data, work):
 
 @kernel
 def at_nodes(x, p, data, r, work):
-    """Residuals at the nodes into `r`: by what speeds of flanges and nodes differ, to what torques sum up.
+    """Write the residuals at the nodes to `r`: differences of the speeds of flanges and nodes, sums of torques.
 
-    Those of shafts count; rates of their twists are written too. Expects the rates of the parts.
+    Torques of shafts are included; the rates of twists are written too. Call `rates` of the parts first.
     """
     for i in range(places.block_states(data), places.block_size(data)):
         r[i] = 0.0
@@ -135,7 +135,7 @@ def at_nodes(x, p, data, r, work):
 
 @kernel
 def imbalance(k, x, p, data, work):
-    """What the torques sum up to at a node whose flanges all take its speed; keeps their size in W_SIZE."""
+    """Sum of the torques at a node with speed inputs only; writes their size to W_SIZE."""
     w = places.x_massless(k, data)
     total = 0.0
     size = 1.0
@@ -159,10 +159,10 @@ def imbalance(k, x, p, data, work):
 
 @kernel
 def settle(free, x, p, data, work):
-    """Speeds of the nodes whose flanges all take it, where the torques do not balance; whether they did everywhere.
+    """Find speeds that balance the nodes with speed inputs only; returns whether all nodes were balanced before.
 
-    With `free`: of those alone whose flanges all slipped. What the flanges take grows with the speed, so that a zero is
-    bracketed; it may be a jump away.
+    With `free`: only of nodes whose flanges all slipped. The sum of torques grows with the speed, so that a zero is
+    bracketed; it may be at a jump.
     """
     balanced = True
     for k in range(entry(D.N_MASSLESS, data)):
@@ -172,7 +172,7 @@ def settle(free, x, p, data, work):
         start = x[w]
         total = imbalance(k, x, p, data, work)
         direction = -1.0 if total > 0.0 else 1.0
-        lower = 0.0  # distances from the start, and what is left there
+        lower = 0.0  # distances from the start, and residuals there
         left = total
         upper = -1.0
         right = 0.0
@@ -314,7 +314,7 @@ def join(f, x, p, data, work):
 def factor(h, data, work):
     """Factor the matrix of an implicit step: ``1 - h A`` of the states, the residuals' derivative as it is.
 
-    Each part's block by itself, with which the columns of its flanges are solved; then what is left of the border.
+    Each part's block is factored and solved for the columns of its flanges; then the rest of the border.
     """
     n = places.border_size(data)
     border = places.w_border(data)
@@ -388,7 +388,7 @@ def keep(x, data, work):
 
 @kernel
 def go_back(x, data, work):
-    """Take the states of the block back that `keep` kept."""
+    """Restore the states of the block that `keep` saved."""
     start = places.w_start(data)
     for i in range(places.block_size(data)):
         x[i] = work[start + i]
@@ -396,9 +396,9 @@ def go_back(x, data, work):
 
 @kernel
 def rosenbrock(t, h, x, p, data, work):
-    """One step of the Rosenbrock method in place; whether all parts stayed on their pieces, with finite states.
+    """One step of the Rosenbrock method in place; returns whether all parts stayed on their pieces, with finite states.
 
-    Expects `linearise` at `x` behind it.
+    Call `linearise` at `x` first.
     """
     n = places.block_size(data)
     n_d = places.block_states(data)
@@ -486,7 +486,7 @@ def find_torques(t, x, p, data, work):
 
 @inlined
 def defect(h, x, data, dx, work):
-    """What an implicit Euler step from W_START misses at `x`, in place of the rates `dx`; returns its size [-]."""
+    """Residual at `x` of an implicit Euler step from W_START, written over the rates `dx`; returns its size [-]."""
     n_d = places.block_states(data)
     n = places.block_size(data)
     scale = entry(D.SCALE, data) + n
@@ -510,7 +510,7 @@ def newton(t, h, x, p, data, work, once):
     change = last + n
     size = 0.0
     moved = 0.0
-    part = 0.0  # of the change that is taken, 0 before the first
+    part = 0.0  # share of the last change, 0 before the first
     for _ in range(MAX_NEWTON_ITERATIONS):
         before = size
         settle(False, x, p, data, work)
@@ -543,9 +543,9 @@ def newton(t, h, x, p, data, work, once):
 
 @inlined
 def implicit(t, h, x, p, data, work):
-    """An internal step by the implicit Euler method, in parts if need be; 1 if not all of these converged.
+    """An internal step by the implicit Euler method, in parts if needed; returns 1 if not all of these converged.
 
-    Of the shortest parts those that do not converge are linearly implicit, so that the block goes on.
+    The shortest parts that do not converge are linearly implicit, so that the step continues.
     """
     parts = 1
     done = 0
@@ -611,7 +611,7 @@ def in_parts(t, h, x, p, data, work):
 
 @kernel
 def carry(t, x, p, data, y, work):
-    """Signals to where they end, and no more outputs than this takes."""
+    """Carry signals to their inputs, computing only the outputs that this needs."""
     close(x, data, work)
     for o in range(entry(D.OPS, data)):
         what = entry(places.operation(o, data), data)
@@ -649,7 +649,7 @@ def all_outputs(t, x, p, data, y, work):
         f = places.end(e, data)
         place = places.x_input(f, data)
         y[at + e] = x[place] if place >= 0 else 0.0
-    y[at + places.ends(data)] = 0.0  # whether a step is too coarse, it says itself
+    y[at + places.ends(data)] = 0.0  # a part reports a coarse step itself
 
 
 @kernel
@@ -771,7 +771,7 @@ def step_others(t, h, x, p, data, y, work):
 
 @kernel
 def behind(last, t, x, p, data, y, work):
-    """All outputs behind an internal step, or no more than the next one needs."""
+    """All outputs after an internal step, or only those that the next step needs."""
     if last:
         all_outputs(t, x, p, data, y, work)
         return
@@ -781,7 +781,7 @@ def behind(last, t, x, p, data, y, work):
 
 @inlined
 def substep(last, t, h, x, p, data, y, work):
-    """One internal step of all parts, and what is behind it, all outputs if it is the `last`; its status."""
+    """One internal step of all parts and outputs after it, all of them if it is the `last`; returns its status."""
     n = places.block_size(data)
     n_in = entry(D.N_IN, data)
     held = entry(D.W_HELD, data)

@@ -7,7 +7,7 @@ from rtcvt.kind import Kind, Task, lazily
 
 
 def _files_beside(system: Any) -> list[Path]:
-    """Unit files of its own, and what these need."""
+    """The system's own unit files, and files that these need."""
     from rtcvt.kind import load_unit
 
     own = [system.folder / c.unit for c in system.components.values() if c.unit and (system.folder / c.unit).is_file()]

@@ -1,10 +1,10 @@
-"""Table of a network: what of its parts stands where.
+"""Table of a network: places of the numbers of its parts.
 
 State vector: states of the parts with connected flanges; twists of the shafts; the unknowns of the nodes, that is the
 torque into each flange that gives its speed, then the speed of each node that is not ground; states of the other parts.
-Parameters, constants and outputs are those of the parts, one behind the other; those of the shafts and outputs at the
-flanges follow. Inputs of the parts stand in ``work``, since some of them are those of the network, others come from a
-node or from a signal.
+Parameters, constants and outputs are those of the parts, one after another; then those of the shafts and outputs at the
+flanges. Inputs of the parts are in ``work``, since some of them are inputs of the network, others come from a node or a
+signal.
 """
 
 from rtcvt.model import Books
@@ -29,15 +29,15 @@ class D(Places):
     END = "table: `End` of each"
     SHAFTS = "shafts"
     SHAFT = "table: `Shaft` of each"
-    N_MASSLESS = "nodes whose flanges all take a speed"
+    N_MASSLESS = "nodes whose flanges all have a speed as input"
     MASSLESS = "table: places of their speeds in the state vector"
     INPUT = "table: place in work of the part's input, for each input"
     OPS = "operations that carry the signals"
     OP = "table: `Op`, two places: output and place in work, or part and 1 if its costly outputs come later"
     SCALE = "table: typical value of each state of the block, and of each equation"
-    COARSES = "outputs that tell of a step that is too coarse"
+    COARSES = "outputs that report a step that is too coarse"
     COARSE = "table: their places, the last one that of the network"
-    LIMITS = "Boolean outputs that tell of a limit"
+    LIMITS = "Boolean outputs that report a limit"
     LIMIT = "table: their places"
     W_IN = "inputs of the parts", lambda d: d.N_IN
     W_PARTS = "scratch of the parts", lambda d: d.N_PARTS_WORK
@@ -82,7 +82,7 @@ class Part(Places):
     N_WORK = "how much"
     JAC = "place in work: its df/dx"
     N_JAC = "its size"
-    FACTORS = "place in work: what `rtcvt.numerics.linalg.core_lu` leaves of its matrix"
+    FACTORS = "place in work: memory of `rtcvt.numerics.linalg.core_lu`"
 
 
 class End(Places):
@@ -91,8 +91,8 @@ class End(Places):
     PART = "its part"
     K = "its input"
     Y = "its output"
-    SIGN = "torque into the part by the input, for a flange that takes a torque; 0 for one that takes a speed"
-    Z = "place of its torque in the state vector, for a flange that takes a torque"
+    SIGN = "torque into the part by the input, for a torque as input; 0 for a speed as input"
+    Z = "place of its torque in the state vector, for a flange with a torque as input"
     W = "place of its node's speed in the state vector, or -1 at ground"
     ROW = "place in work: how its output follows from the states of its part; then how these follow from its input"
 
@@ -107,7 +107,7 @@ class Shaft(Places):
 
 
 class Op(Places):
-    """What a signal needs."""
+    """Operations that a signal needs."""
 
     OUTPUT = "outputs of a part"
     CHEAP_OUTPUT = "outputs of a part but the costly ones, whose turn comes at the end of a step"

@@ -48,7 +48,7 @@ def components_of(system: System) -> Graph:
 
 
 def unit_of(system: System, name: str) -> Unit:
-    """The unit of a component: a law, a file beside the system's, or a shipped one."""
+    """The unit of a component: a law, a file in the folder of the system's, or a shipped one."""
     component = system.components[name]
     if component.law is not None:
         return own_law(system, name, component.law)
@@ -57,12 +57,12 @@ def unit_of(system: System, name: str) -> Unit:
 
 
 def component_model(system: System, name: str, speeds: Mapping[str, str] | None = None) -> Model:
-    """The model of a component; its flanges take a torque where they can, but for those of `speeds`.
+    """The model of a component; its flanges have torques as inputs where possible, except those in `speeds`.
 
     Raises
     ------
     InputError
-        An unknown unit, parameter or input, or a flange that cannot take a speed.
+        An unknown unit, parameter or input, or a flange that cannot have a speed as input.
     """
     key, component = f"components.{name}", system.components[name]
     try:
@@ -161,12 +161,12 @@ def _require_independent(system: System, model: Model, givers: list[Flange]) -> 
 
 
 def _in_order(before: Mapping[Output, set[Output]], read: set[Output]) -> list[Output]:
-    """Outputs, each behind those `before` it; those that are `read` part by part, as far as that goes.
+    """Sort outputs, each after those `before` it; those in `read` part by part where possible.
 
     Raises
     ------
     graphlib.CycleError
-        They go round.
+        The dependencies have a loop.
     """
     sorter = graphlib.TopologicalSorter(before)
     sorter.prepare()
@@ -254,7 +254,7 @@ class _Writer:
         jac, factors = int(data[D.W_JAC]), int(data[D.W_FACTORS])
         for m, own in zip(self.models, sets, strict=True):
             if len(self.rows) == data[D.COUPLED]:
-                at["x"] = int(data[D.N_Z])  # behind the unknowns of the nodes
+                at["x"] = int(data[D.N_Z])  # after the unknowns of the nodes
             sizes = {"x": len(m.states), "in": len(m.select("input")), "p": len(m.p), "data": len(m.data),
                      "y": len(m.select("output")), "work": m.n_work}  # fmt: skip
             row = [distinct.index(own)]
@@ -338,7 +338,7 @@ class _Writer:
         data.table(D.OP, ops)
 
     def _needed(self, name: str) -> Op:
-        """What of a part's outputs its signals need."""
+        """Computation of a part's outputs that its signals need."""
         coupling = self.graph.models[name].coupling if self.graph.joined(name) else None
         if coupling is None or coupling.cheap_output is None:
             return Op.OUTPUT

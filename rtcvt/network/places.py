@@ -1,7 +1,7 @@
-"""Where the data of a network stand: sizes, and the places of parts, flanges, shafts and nodes in the buffers.
+"""Places of the data of a network: sizes, and the places of parts, flanges, shafts and nodes in the buffers.
 
-Parts, connected flanges, shafts and nodes whose flanges all take a speed count from 0, see `rtcvt.network.layout`.
-Where there are many numbers to read of one, `i` is the place of its `Part`, `f` that of its `End`.
+Parts, connected flanges, shafts and nodes with speed inputs only are counted from 0, see `rtcvt.network.layout`.
+Functions that read many numbers of one get its place: `i` is the place of a `Part`, `f` that of an `End`.
 """
 
 from rtcvt.kernel import kernel
@@ -48,7 +48,7 @@ def border_size(data):
 
 @kernel
 def border_start(data):
-    """Place in x of the first twist of a shaft, behind which the unknowns of the nodes follow."""
+    """Place in x of the first twist of a shaft, followed by the unknowns of the nodes."""
     return int(data[D.N_D] - data[D.SHAFTS])
 
 
@@ -114,13 +114,13 @@ def end_input(f, data):
 
 @kernel
 def torque_sign(f, data):
-    """Torque into the part by the input of the flange at f [-]; 0 if this takes a speed."""
+    """Torque into the part by the input of the flange at f [-]; 0 if the input is a speed."""
     return data[f + End.SIGN]
 
 
 @kernel
 def x_torque(f, data):
-    """Place in x of the torque into the flange at f, which takes a torque."""
+    """Place in x of the torque into the flange at f, whose input is a torque."""
     return int(data[f + End.Z])
 
 
@@ -171,7 +171,7 @@ def p_shaft(s, data):
 
 @kernel
 def x_massless(k, data):
-    """Place in x of the speed of the k-th node whose flanges all take it."""
+    """Place in x of the speed of the k-th node with speed inputs only."""
     return int(data[int(data[D.MASSLESS]) + k])
 
 

@@ -1,13 +1,13 @@
 """Driveline as real-time kernels.
 
-A half-shaft, a spring with a damper, and a final drive with ``w = i w_axle`` when nothing twists::
+A half-shaft (spring and damper) and a final drive, with ``w = i w_axle`` without twist::
 
     phi' = w_axle - w/i,   tau_axle = K phi + d phi',   J w' = tau_axle/i - mu |tau_axle|/i sigma(w) - b w - tau_load
 
-The loss of the teeth is proportional to what they carry, and takes power out whichever way this flows.
+The loss of the teeth is proportional to their torque, and is positive in both directions of power.
 
-Torques count into the part, except those named ``load``: a load is what the neighbour takes, that is the neighbour's
-``NAME.tau``. Two flanges can then be connected without a change of sign.
+Torques count into the part, except those named ``load``: a load is the torque into the neighbour, its ``NAME.tau``. Two
+flanges can then be connected without a change of sign.
 """
 
 import math

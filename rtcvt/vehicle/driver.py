@@ -1,19 +1,19 @@
 """Driver as real-time kernels.
 
-A PI controller of speed demands a torque at the wheels; the KERS takes its share, and drive or brake make up for what
-it does not deliver, from its measured torque through a filter::
+A PI controller of speed demands a torque at the wheels; the KERS gives a share, and drive or brake the rest: the
+measured torque of the KERS is filtered and subtracted::
 
     tau = K_p (v_des - v+) + z,    z' = K_i (v_des - v+) + (sat(tau) - tau)/T_t - h z/T_h,    v+ = max(v, 0)
     a'  = (tau_axle - a)/T_f,      tau_drive = max(tau_1, 0),    tau_1 = sat(tau) + a
     tau_brake = clip(max(h^2 tau_hold - tau_1, min(-v/v_h, 1) tau_brake_max), 0, tau_brake_max)
     tau_kers = -clip(tau, tau_kers_max) q (1 - h)/i,   h = v_h^2/(v_h^2 + v_des^2 + v+^2)
 
-``T_t`` ends the wind-up of z at a limit, ``h`` is 1 while the vehicle stands and is to stand: the driver then lets go
-of the integrator and holds the brake, until the drive takes over. Rolling backwards is stopped by the brakes alone. The
-demand on the KERS fades out by q where it cannot be met: charging with the tilt between theta_high - theta_band and
-theta_high and the energy between E_full - E_band and E_full, discharging with the tilt between theta_low + theta_band
-and theta_low. Where the tilt goes beyond theta_high, because the vehicle slows down with a flywheel that turns too fast
-for what is to come, q is negative: the KERS gives back what the brakes take.
+``T_t`` ends the wind-up of z at a limit, ``h`` is 1 while the vehicle stands still as demanded: the driver then resets
+the integrator and applies the brake, until the drive is demanded again. Rolling backwards is stopped by the brakes
+alone. The demand on the KERS fades out by q where it cannot be met: charging with the tilt between theta_high -
+theta_band and theta_high and the energy between E_full - E_band and E_full, discharging with the tilt between theta_low
++ theta_band and theta_low. If the tilt exceeds theta_high, because the vehicle slows down while the flywheel is too
+fast for the coming speeds, q is negative: the KERS returns energy, which the brakes absorb.
 """
 
 from rtcvt.kernel import kernel
@@ -82,7 +82,7 @@ def forward_speed(u):
 
 @kernel
 def standing(u, p):
-    """h: 1 while the vehicle stands, or rolls backwards, and is to stand."""
+    """h: 1 while standstill is demanded and the vehicle stands still or rolls backwards."""
     v = forward_speed(u)
     v_h2 = p[P.V_H] * p[P.V_H]
     return v_h2 / (v_h2 + u[U.V_DES] * u[U.V_DES] + v * v)
@@ -90,7 +90,7 @@ def standing(u, p):
 
 @kernel
 def demand(x, u, p):
-    """Torque that the driver wants at the wheels [N.m], without limits."""
+    """Torque that the driver demands at the wheels [N.m], without limits."""
     return p[P.K_P] * (u[U.V_DES] - forward_speed(u)) + x[X.Z]
 
 

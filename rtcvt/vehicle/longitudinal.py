@@ -6,19 +6,20 @@ Wheels of radius r_w roll without slip, so ``v = r_w w``, and::
     F_aero = rho c_w A/2 v |v|,    F_grade = m g sin(alpha)
     C = max(tau_brake, 0)/r_w + f_R m g cos(alpha)
 
-with the slope ``tan(alpha)`` as input. Brakes and tyres carry F up to their capacity C, and stick below it. They are a
-spring beside a damper behind the faces that slide, as a clutch is (`rtcvt.clutch.kernels`); with the force f of the
+with the slope ``tan(alpha)`` as input. Brakes and tyres carry F up to their capacity C, and stick below it. The model
+is a spring parallel to a damper, in series with sliding faces, as in a clutch (`rtcvt.clutch.kernels`); with the force
+f of the
 spring::
 
     F = min(max(e, -C), C),    e = f + d v,    f' = K v where |e| < C,  K/d (F - f) where they slide
     d = M g_n/v_0,    K = d^2/(4 M)
 
-At standstill f balances what acts on the vehicle, and v is zero, not small. The mass on this spring is critically
-damped. Under a load as large as the weight it yields by ``4 v_0^2/g_n``, 2.5 um for 2.5 mm/s. The loss is
-``F (v - f'/K) + f'^2 d/K^2``, which is never negative, of brakes and tyres as their capacities share C.
+At standstill f balances the forces on the vehicle, and v is exactly zero. The mass on this spring is critically damped.
+Under a load equal to the weight it moves by ``4 v_0^2/g_n``, 2.5 um for 2.5 mm/s. The loss ``F (v - f'/K) + f'^2
+d/K^2``, which is never negative, is shared by brakes and tyres in proportion to their parts of C.
 
-Torques count into the part, except those named ``load``: a load is what the neighbour takes, that is the neighbour's
-``NAME.tau``. Two flanges can then be connected without a change of sign.
+Torques count into the part, except those named ``load``: a load is the torque into the neighbour, its ``NAME.tau``. Two
+flanges can then be connected without a change of sign.
 """
 
 import math
@@ -103,20 +104,20 @@ def stiffness(p):
 
 @kernel
 def brake_capacity(u, p):
-    """What the brakes carry at most [N]."""
+    """Largest force of the brakes [N]."""
     return u[U.BRAKE] / p[P.R_W] if u[U.BRAKE] > 0.0 else 0.0
 
 
 @kernel
 def capacity(u, p):
-    """C: what brakes and rolling resistance carry at most [N]."""
+    """C: largest force of brakes and rolling resistance [N]."""
     slope = u[U.SLOPE]
     return brake_capacity(u, p) + p[P.F_R] * p[P.M] * p[P.G] / math.sqrt(1.0 + slope * slope)
 
 
 @kernel
 def sticking_force(x, p):
-    """e: what brakes and tyres carry if they stick [N]."""
+    """e: force of brakes and tyres if they stick [N]."""
     return x[X.F] + damping(p) * x[X.V]
 
 
@@ -137,7 +138,7 @@ def yielding(x, u, p):
 
 @kernel
 def piece(x, u, p, data, work):
-    """0 if brakes and tyres stick, else the sign of what they carry."""
+    """0 if brakes and tyres stick, else the sign of their force."""
     e = sticking_force(x, p)
     if abs(e) < capacity(u, p):
         return 0.0
@@ -153,7 +154,7 @@ def grade_force(u, p):
 
 @kernel
 def outer_force(u, p):
-    """What drives the vehicle, its weight on a slope included [N]."""
+    """Driving force on the vehicle, including its weight on a slope [N]."""
     return (u[U.DRIVE] - u[U.LOAD]) / p[P.R_W] - grade_force(u, p)
 
 
@@ -171,7 +172,7 @@ def acceleration(x, u, p):
 
 @kernel
 def start(p, data, u, x):
-    """Start at the start speed, with what brakes and tyres then carry."""
+    """Start state: the start speed, and the force of brakes and tyres at it."""
     C = capacity(u, p)
     x[X.V] = p[P.V_START]
     x[X.S] = 0.0
@@ -202,7 +203,7 @@ def df_dx(x, u, p, data, jac):
 
 @kernel
 def output(t, x, u, p, data, y, work):
-    """Speeds, distance, acceleration, stored energy, resistances and what is lost by friction."""
+    """Speeds, distance, acceleration, stored energy, resistances and friction losses."""
     v = x[X.V]
     F = friction_force(x, u, p)
     rate = yielding(x, u, p)
@@ -225,9 +226,9 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def after_step(h, old, x, u, p, data, smooth):
-    """Across a kink, a step from `old` by the implicit Euler method instead.
+    """Repeat a step from `old` by the implicit Euler method if it crossed a kink.
 
-    What brakes and tyres carry grows with the new speed, so there is one, and it makes no energy.
+    The force of brakes and tyres grows with the new speed, so there is one solution, and it creates no energy.
     """
     if smooth:
         return

@@ -1,9 +1,9 @@
-"""A belt in three dimensions, over time: one HTML page that needs nothing else.
+"""A belt in three dimensions, over time: one HTML page that loads nothing.
 
-A `Scene` holds what moves (its tracks) and what is shown as colour, height and curve (`Channel`). `view_page` packs it
-with the library three.js (MIT licence, ``three/LICENSE``) into a page that loads nothing. Numbers are quantised: of
-each array a = low + step q with q = 0 ... 65534 and 65535 for none, so that an error is at most half a step, 8e-6 of
-the range. All of them are one binary block in base64.
+A `Scene` has tracks of the moving parts and values that are shown as colour, height and curve (`Channel`). `view_page`
+packs it with the library three.js (MIT licence, ``three/LICENSE``) into a page that loads nothing. Numbers are
+quantised: of each array a = low + step q with q = 0 ... 65534 and 65535 for none, so that an error is at most half a
+step, 8e-6 of the range. All of them are one binary block in base64.
 
 Frame of the scenes: secondary pulley at (0, 0), primary at (d_A, 0), shafts along z; the belt runs clockwise.
 """
@@ -28,7 +28,7 @@ _PARTS = ("style.css", "view.js", "three/three.module.min.js", "three/OrbitContr
 
 @dataclass(frozen=True)
 class Channel:
-    """What can be shown of every element, of the ring or of every cell of the belt, over time."""
+    """A quantity over time, of every element, of the ring or of every cell of the belt."""
 
     name: str
     label: str
@@ -54,7 +54,7 @@ class Scene:
     facts : list
         Pairs of text above the picture.
     note : str
-        What a reader must know, in one sentence.
+        Remark for the reader, one sentence.
     """
 
     mode: Literal["elements", "fields"]

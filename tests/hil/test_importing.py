@@ -79,7 +79,7 @@ def test_a_string_input_takes_a_text(unit):
 @pytest.mark.needs("cc")
 @pytest.mark.parametrize("signal", [1.0, {"time": [0.0], "value": ["a"]}])
 def test_what_is_no_text_is_refused(unit, signal):
-    with pytest.raises(InputError, match=r"text.*one text, which holds for the whole run"):
+    with pytest.raises(InputError, match=r"text.*one text for the whole run"):
         run(unit, H, scenario=Scenario(name="t", duration=0.1, inputs={"text": signal}), fast=True)
 
 

@@ -446,7 +446,7 @@ def test_a_disk_that_fails_is_survived_as_configured(kers, tmp_path, suffix, pol
     assert "Traceback" not in errors
     found = json.loads(figures.read_text())
     assert not found["completed"]
-    assert found["message"].startswith(f"recording: {os.strerror(number)}; what is in it can be read")
+    assert found["message"].startswith(f"recording: {os.strerror(number)}; its rows can be read")
     assert ("the run went on without it" in found["message"]) == (policy == "continue")
     assert (found["steps"] == 1000) == (policy == "continue")
     assert list(folder.iterdir()) == [part_name(path)]

@@ -408,9 +408,9 @@ def test_a_damaged_file_is_refused_by_name(model, tmp_path, damage, key):
 
 
 @pytest.mark.parametrize(("version", "mark", "message"), [
-    (5, SEAL, r"made by rtcvt 0.0.9 \(revision abc, 2025-01-01\): rtcvt reduce RUNS -o model.h5, .*, makes it anew"),
-    (3, b"rtcvt reduced 3 ", r"schema_version = '3': .*made by rtcvt 0.0.9 .*makes it anew"),
-    (7, SEAL, "made by rtcvt 0.0.9 .*: take that release or a newer one"),
+    (5, SEAL, r"made by rtcvt 0.0.9 \(revision abc, 2025-01-01\): rtcvt reduce RUNS -o model.h5, .*, makes it again"),
+    (3, b"rtcvt reduced 3 ", r"schema_version = '3': .*made by rtcvt 0.0.9 .*makes it again"),
+    (7, SEAL, "made by rtcvt 0.0.9 .*: use that release or a newer one"),
 ])  # fmt: skip
 def test_a_file_of_another_release_says_which_and_what_to_do(model, tmp_path, version, mark, message):
     path = tmp_path / "model.h5"

@@ -92,7 +92,7 @@ def replayed(journal: Journal, path: Path, made: Prepared, wanted: dict[str, Any
         raise InputError(path, "duration", made.run.duration, f"at least what is there, {there.here} frames of {n}")
     for name, value in made.arrays.items():
         if there.state and (name not in there.state or there.state[name].shape != value.shape):
-            raise InputError(path, f"checkpoint/{name}", None, "a run begun by this release; begin it anew")
+            raise InputError(path, f"checkpoint/{name}", None, "a run begun by this release; begin it again")
     if there.ended and not made.run.branches and there.frames < len(made.inputs) - 1 and there.ended[0] == COMPLETE:
         there.ended, there.here = [], there.frames
     return there

@@ -225,7 +225,7 @@ class Journal:
         except OSError as error:
             with suppress(OSError):  # it tries to write once more
                 self._file.close()
-            more = "; --resume goes on with what it holds" if self._end > MARK.size else ""
+            more = "; --resume continues the run in it" if self._end > MARK.size else ""
             allowed = f"a file that can be written: {error.strerror}{more}"
             raise InputError("output", "", str(self.path), allowed) from None
 

@@ -215,7 +215,7 @@ def test_interrupt_on_the_command_line(rtcvt, tmp_path, monkeypatch):
     code, text, error = rtcvt("simulate", "small.toml", "-m", "full", "-o", "a.h5")
     assert code == 130
     assert "run, partial: a.h5" in text
-    assert "--resume goes on" in error
+    assert "--resume continues" in error
     assert not read_recording(tmp_path / "a.h5").attributes["complete"]
 
 

@@ -5,10 +5,10 @@ pressed    a sheave pressed against a cable: errors over elements and segments (
 section_3  run-up of two pulleys with a given speed (Kubas 2017, section 3, Fig. 7)
 fig_16     normal force on the element that each pulley of the accessory drive presses most, layout as shipped and
            mirrored (the same, Fig. 16)
-slipping   errors of the hybrid model on the serpentine drive of the tests; runs of the ANCF belt are kept in FOLDER
-meshes     what mesh and step of the ANCF belt change of two of these runs
+slipping   errors of the hybrid model on the serpentine drive of the tests; runs of the ANCF belt are stored in FOLDER
+meshes     effect of mesh and step of the ANCF belt on two of these runs
 substitution  engine orders of this drive, without and with a tensioner: parts of the hybrid model as in the ANCF run
-parameters figures of two_pulley_belt over one key of [ancf] (Ntarladima, section 4); runs are kept in FOLDER
+parameters figures of two_pulley_belt over one key of [ancf] (Ntarladima, section 4); runs are stored in FOLDER
 """
 
 import sys
@@ -181,7 +181,7 @@ def run_meshes(folder: Path) -> None:
         for about, other in zip(("480 elements", "0.1 ms"), found[1:], strict=True):
             by = {k: found[0].pairs[k][0] - values for k, (values, _) in other.pairs.items()}
             errors = [(e.kind, float(np.sqrt(np.mean(by[e.name][1:] ** 2))) / e.scale) for e in found[0].errors]
-            print_worst(f"{name}: {about} beside 240 elements, 50 us:", errors)
+            print_worst(f"{name}: {about} against 240 elements, 50 us:", errors)
 
 
 def cell_shares(unit: BeltUnit, full: Result) -> Array:
@@ -210,7 +210,7 @@ def substituted(case: Case, full: Result, parts: Collection[str]) -> Run:
     shares = cell_shares(unit, full)
     wraps = [[place[f"{name}.l_{k + 1}"] for k in range(shares.shape[2])] for name in unit.pulleys]
     if "arm" in parts:
-        instance.set("idler.arm.J", 1e6)  # so that it goes on as it is set
+        instance.set("idler.arm.J", 1e6)  # so that it keeps its speed
     instance.initialise()
     y = np.tile(instance.y, (full.time.size, 1))
     for k in range(1, full.time.size):

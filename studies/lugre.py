@@ -1,4 +1,4 @@
-"""A mass on friction, drawn by a spring: the LuGre model beside the bristles of the ANCF belt's contact.
+"""A mass on friction, drawn by a spring: the LuGre model compared with the bristles of the ANCF belt's contact.
 
 Example of Canudas de Wit, Olsson, Astrom and Lischinsky (1995), which Ntarladima, Pieber and Gerstmayr (2023, section
 2.4, Figs. 6 and 7) repeat: 1 kg, a spring of 2 N/m whose tip moves with 0.1 m/s, Coulomb and static level 1 N and
@@ -6,8 +6,8 @@ Example of Canudas de Wit, Olsson, Astrom and Lischinsky (1995), which Ntarladim
 
     F = sigma_0 z + sigma_1 z',    z' = v - sigma_0 |v| z/g(v),    g = F_c + (F_s - F_c) exp(-(v/v_s)^2)
 
-with sigma_1 = sqrt(sigma_0). The other has no state: `sheave.bristle` with mu |f_n| = g(v), mu_v = sqrt(mu_k).
-"""
+with sigma_1 = sqrt(sigma_0). The bristle of the contact has no state: `sheave.bristle` with mu |f_n| = g(v), mu_v =
+sqrt(mu_k)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,9 +1,9 @@
-"""Modes that fields need in material coordinates, as in Cebulla 2014, section 6.3, and on the grid fixed in space.
+"""Number of modes of fields in material coordinates, as in Cebulla 2014, section 6.3, and on the grid fixed in space.
 
     python -m studies.material_frame FOLDER    # of the runs of a campaign
 
-A belt circulates: in material coordinates each node passes all places, and a field that stands still in space is a
-moving one there. Snapshots are the frames of the settled window of a run that kept its elements and ring:
+A belt circulates: in material coordinates each node passes all places, and a field that is stationary in space moves
+there. Snapshots are the frames of the settled window of a run that stored its elements and ring:
 
     material   (6.125): positions of the ring's nodes; forces on the elements; forces between neighbours
     space      the same quantities on the cells of `snapshots`

@@ -1,7 +1,7 @@
 """Lateral motion of a moving belt: Lorenz and others 2014, eqs. (1)-(7); derived in `studies/moving_belt.md`.
 
-The belt lies beside its taut line x_0(s) by w along the normal n, ``x = x_0 + w n``, with ``w = q^T w(s)`` in any basis
-of periodic functions, and moves along this line at the transport speed v. With the line's curvature kappa(s)::
+The belt deviates from its taut line x_0(s) by w along the normal n, ``x = x_0 + w n``, with ``w = q^T w(s)`` in any
+basis of periodic functions, and moves along this line at the transport speed v. With the line's curvature kappa(s)::
 
     m (C0 q.. + C1 q v. + 2 v C1 q. + v^2 (K0 - C2 q)) - F (K0 - C2 q)
         + EI (K2 + C4 q) + DI (C4 q. + v (C5 q - K3)) = sum_i M_i (T_i q + R_i) + integral of w p cos
@@ -167,7 +167,7 @@ def lateral_displacement(path: BeltPath, points: Array, n: int) -> Array:
 
 @dataclass(frozen=True)
 class MovingBelt:
-    """Matrices of eqs. (6) and (7), and what they are integrated from.
+    """Matrices of eqs. (6) and (7), and the data of their integrals.
 
     Attributes
     ----------
@@ -260,8 +260,8 @@ def elongation(belt: MovingBelt, q: Array) -> float:
 def frequencies(belt: MovingBelt, v: float, tension: float) -> Array:
     """Natural frequencies [rad/s] of small vibration at a transport speed, increasing; of the undamped belt.
 
-    Eigenvalues of ``m q'' + 2 m v C1 q' + ((F - m v^2) C2 + EI C4) q = 0`` with the tension held. Beyond a critical
-    speed the values of what diverges are missing.
+    Eigenvalues of ``m q'' + 2 m v C1 q' + ((F - m v^2) C2 + EI C4) q = 0`` with constant tension. Beyond a critical
+    speed the values of diverging modes are missing.
     """
     m, C = belt.m, belt.C
     N = C[0].shape[0]
@@ -336,8 +336,9 @@ def tension_field(path: BeltPath, tensions: Array, s: Array) -> Array:
     Parameters
     ----------
     tensions : (n, F) array
-        Of span j, then of the cells of the next pulley's wrap [N], j = 0, ..., n - 1; see `rtcvt.belt.layout`. Each
-        of the F faces of a wrap has an equal share of it, along which the tension goes from one cell's to the next's.
+        Tension of span j, then of the cells of the next pulley's wrap [N], j = 0, ..., n - 1; see `rtcvt.belt.layout`.
+        Each of the F faces of a wrap has an equal share of it, along which the tension changes from one cell's to the
+        next's.
     """
     n, faces = tensions.shape
     at, value = [], []

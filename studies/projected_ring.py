@@ -1,7 +1,7 @@
 """A Cosserat ring of the belt, reduced by POD-Galerkin (Cebulla 2014, section 6.3, eqs. 6.125-6.132).
 
-The equations M q'' = F of `cosserat`, with the loads of all contacts in F, are projected on what a basis V (n, k) can
-move, V' M V = 1 (`rods.reduction`). Two frames:
+The equations M q'' = F of `cosserat`, with the loads of all contacts in F, are projected on a basis V (n, k), V' M V =
+1 (`rods.reduction`). Two frames:
 
     material        q = q_0 + V a                           u = V b
     fixed in space  q = S(y) (q_0 + V a)                    u = S(y) (V b + v D Q),  Q = q_0 + V a,  v = y'
@@ -41,12 +41,13 @@ Array = NDArray[np.float64]
 
 
 class Projected(NamedTuple):
-    """A reduced ring: what the belt asks of a ring (N_B, l, h2), the rod, its reduction, and what a step writes.
+    """A reduced ring: the fields of a ring for the belt (N_B, l, h2), the rod, its reduction, and the results of a
+    step.
 
     flow: modes fixed in space; whole: all internal forces, else those of the reduction's edges and vertices, summed if
     they are not interpolated. Fourier series, N_B = J + 1: waves (J // 2,) [1/m]; E (J, N_B // 2 + 1) values at the
     nodes of one half, rows 1, cos, sin, cos, ... (of the other they are even or odd); hat (3, J, k), hat_0 (3, J)
-    coefficients of the modes and of q_0 without what gamma grows around the ring.
+    coefficients of the modes and of q_0 without the growth of gamma around the ring.
     State of the frame: a, b (k,) modal coordinates and velocities, flown (2,): y [m], v [m/s]; f (k,) modal forces of
     the internal forces if not whole. The others are scratch.
     """
@@ -363,7 +364,7 @@ def _carry(P: Projected, dt: float) -> None:
     P.flown[1] = v / c
 
 
-# --- what the belt asks
+# --- interface of a ring for the belt
 
 
 @ring_set.mass.of(Projected)

@@ -1,12 +1,12 @@
 """Studies of the pushbelt: python -m studies.pushbelt NAME
 
-energy       what is unaccounted for over a revolution, both schemes, with and without load
+energy       unaccounted energy over a revolution, both schemes, with and without load
 schemes      thrust ratio, tension and peaks of both schemes and of half their steps, MED and LOW, five revolutions
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
 points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
 sensitivity  thrust ratio of OD and LOW over one parameter
 v_mu FILE    thrust ratio, slip and losses at ten points of the operating range over the speed below which friction of
-             the flanks is regularised; FILE keeps a line for each run, from which the same command goes on
+             the flanks is regularised; FILE has a line for each run; the same command continues from it
 steps        thrust ratio of OD, MED and LOW over the step, both schemes
 threads      cost of dividing work of a few microseconds between two threads
 """
@@ -252,7 +252,7 @@ POINTS = (
 
 def v_mu(file: str) -> None:
     """Multirate scheme. A point settles for three revolutions at 0.2 mm/s; from there each speed, kicked, for two, and
-    means are taken over three; one start of 0.2 mm/s with half the step."""
+    means are over three; one start of 0.2 mm/s with half the step."""
     path = Path(file)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     found: dict[str, list[float]] = dict(json.loads(line) for line in lines)

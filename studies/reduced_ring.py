@@ -26,7 +26,7 @@ WINDOW = 200  # frames that are compared
 
 
 class Training(NamedTuple):
-    """A settled belt with the full rod: where the comparison starts, a revolution behind it.
+    """A settled belt with the full rod: the start of the comparison, after a revolution.
 
     drive, start (arrays of the state); path (n,) nodes on the taut path; q, u (n_s, n) material; Q, Q_t (n_s, n) fixed
     in space; way (n_s,) [m].
@@ -87,7 +87,7 @@ def space(t: Training, V: Array) -> rd.Reduced:
 
 
 def deviations(t: Training, k: int) -> Array:
-    """POD basis (n, k) of what the shape differs from the taut path."""
+    """POD basis (n, k) of the deviations of the shape from the taut path."""
     return rd.basis(t.Q - t.path, 0.0 * t.path, pl.mass(pj.flat(t.drive.m.ring)), k)
 
 
@@ -121,7 +121,7 @@ class Result(NamedTuple):
 
 
 def show(name: str, t: Training, base: Result, ring: object, limit: float) -> Result | None:
-    """Run a ring and print what differs from the full one."""
+    """Run a ring and print the differences from the full one."""
     rings = max(1, int(np.ceil(STEP / limit)))
     if not rings <= 100:
         print(f"  {name}: step {1e6 * limit:.3g} us: not run", flush=True)
@@ -158,7 +158,7 @@ def full(t: Training) -> Result:
 
 
 def others(t: Training) -> dict[str, tuple[object, float]]:
-    """What competes, from the same state, and the largest step of each."""
+    """The other rings, from the same state, and the largest step of each."""
     b, layer = t.drive.m.belt, co.cosserat(t.drive.m.belt)
     return {
         "inertia of a layer": (layer, ring_set.largest_step(layer)),
@@ -177,7 +177,7 @@ def costs(t: Training, rings: dict[str, tuple[object, float]]) -> None:
 
 
 def modes(out: Path) -> None:
-    """MED: the frames, the number of modes, few elements, other ways to a larger step; what they cost."""
+    """MED: the frames, the number of modes, few elements, other ways to a larger step; their cost."""
     t = trained("MED", 3)
     R = t.drive.m.ring
     base, rows = full(t), []

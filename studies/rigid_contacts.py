@@ -1,10 +1,10 @@
 """Rigid saddles and ears with set-valued friction (`pushbelt.rigid`) against springs with regularised friction.
 
-python -m studies.rigid_contacts NAME FILE: both tell means of the thrust ratio and of losses; FILE keeps a line for
-each run, from which the same command goes on. v_mu of the flanks is that of chapter 7, 0.2 mm/s.
+python -m studies.rigid_contacts NAME FILE: both print means of the thrust ratio and of losses; FILE has a line for each
+run; the same command continues from it. v_mu of the flanks is that of chapter 7, 0.2 mm/s.
 
 short        over 2 to 6 ms, from one start
-revolution   over the last of 2.3 revolutions, three disturbed starts; +-: by what another such mean may differ
+revolution   over the last of 2.3 revolutions, three disturbed starts; +-: possible difference of another such mean
 """
 
 import json
@@ -62,8 +62,8 @@ BELTS = {  # case, row, taper
 
 
 def means(belt: str, law: Law, seed: int, span: tuple[float, float] | None) -> list[float]:
-    """Thrust ratio, losses [W], of them friction of the ring and dampers or impacts of the saddles, what is unaccounted
-    for over the losses, and processor time of a step [us]; over times `span` [s], or the last of 2.3 revolutions."""
+    """Thrust ratio, losses [W], of them friction of the ring and dampers or impacts of the saddles, unaccounted energy
+    relative to the losses, and processor time of a step [us]; over times `span` [s], or the last of 2.3 revolutions."""
     case, row, taper = BELTS[belt]
     settings = Settings(scheme=law.scheme, taper=taper)
     made = prepare(UNIT, Run(belt, Case(case, row, seed=seed), settings, duration=PLOT, plot_step=PLOT))

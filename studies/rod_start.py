@@ -1,7 +1,7 @@
 """Start of a closed rod on the path of a belt around two pulleys (Cebulla 2014, section 6.2.4, eqs. 6.101-6.124).
 
-Vertex i lies at the length i l_0 of the path, edge i + 1/2 has the path's angle at (i + 1/2) l_0: that is what the
-case distinctions of the print come to, (6.101), (6.105), (6.107), (6.111), for both pulleys and strands. The spatial
+Vertex i is at the length i l_0 of the path, edge i + 1/2 has the path's angle at (i + 1/2) l_0: that is the result of
+the case distinctions of the print, (6.101), (6.105), (6.107), (6.111), for both pulleys and strands. The spatial
 rod goes from one pulley's plane to the other's along the strands, (6.102),
 
     z = z_O + (z_I - z_O) s/t_L,   tan beta = -z'/x',   tan gamma = y'/x' cos beta               t of (6.16), alpha = 0

@@ -287,7 +287,7 @@ class Drive:
 
 
 def figures_of(d: Drive, frames: int) -> tuple[dict[str, float], dict[str, Array], float]:
-    """Figures and mean fields over so many frames behind the first revolution, and the cost of a step [us]."""
+    """Figures and mean fields over `frames` frames after the first revolution, and the cost of a step [us]."""
     d.go(d.revolution)
     out, done, cost = d.go(frames)
     assert done == frames
@@ -322,7 +322,7 @@ RINGS = {
 
 
 def in_belt(out: Path) -> None:
-    """Each ring in MED, LOW and OD over 20 ms behind a revolution; the beam also from a kicked start."""
+    """Each ring in MED, LOW and OD over 20 ms after a revolution; the beam also from a kicked start."""
     cases = (("MED", 3), ("LOW", 0), ("OD", 0))
     base: dict[str, dict[str, Array]] = {}
     figure, axes = plt.subplots(2, len(cases), figsize=(12, 6), sharex=True)
@@ -345,7 +345,7 @@ def in_belt(out: Path) -> None:
 
 
 def share(out: Path) -> None:
-    """What a step of the ring costs within the belt's step: MED over numbers of the ring's steps, the least of five."""
+    """Cost of a step of the ring within the belt's step: MED over numbers of the ring's steps, the least of five."""
     del out
     for kind, rotatory in (("rcm", 1.0), ("cosserat", -1.0)):
         d, numbers = Drive(Setting("MED", 3, kind, rotatory)), np.array([3, 6, 12])

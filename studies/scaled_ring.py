@@ -12,7 +12,7 @@ K is here the stiffness of extension and of shear, with the directions t and n o
     W_s = W - W b' (1/a_s + b M^-1 b')^-1 b W,                               a_s = alpha GA/l
 
 Both inner matrices couple a piece with its two neighbours only: 2/m, and l^2/J for shear, on the diagonal, -t_k.t_k+1/m
-beside it. The second has M^-1 for W, which changes it by the squared sine of the angle between chords; W_s stays
+next to it. The second has M^-1 for W, which changes it by the squared sine of the angle between chords; W_s stays
 symmetric and positive. Its impulses act between neighbours: momentum is kept, angular momentum but for the strain. The
 layer's own rotatory inertia need not be raised.
 """
@@ -33,8 +33,8 @@ Array = NDArray[np.float64]
 
 
 class Scaled(NamedTuple):
-    """A Cosserat ring whose pieces add `extension` and `shear` [kg] against these strains; what the belt asks of a ring
-    (N_B, l, h2), the rod, and scratch: t (N_B, 2) directions, x, c, e (N_B,), w (N_B, 3)."""
+    """A Cosserat ring whose pieces add `extension` and `shear` [kg] against these strains; the fields of a ring for the
+    belt (N_B, l, h2), the rod, and scratch: t (N_B, 2) directions, x, c, e (N_B,), w (N_B, 3)."""
 
     N_B: int
     l: float  # noqa: E741
@@ -99,7 +99,7 @@ def nodal(P: Scaled, shape: Any, load: Any, F: Any) -> None:
 
 @compiled
 def _cyclic(P: Scaled, on: float) -> None:
-    """Solve for P.x in place: `on` on the diagonal, -t_k.t_k+1 beside it; closed by Sherman and Morrison."""
+    """Solve for P.x in place: `on` on the diagonal, -t_k.t_k+1 next to it; closed by Sherman and Morrison."""
     N, t = P.N_B, P.t
     corner = -(t[N - 1, 0] * t[0, 0] + t[N - 1, 1] * t[0, 1])
     gamma = -on  # the cyclic matrix is a banded one plus gamma v v', v = (1, 0, .., corner/gamma)

@@ -1,7 +1,7 @@
-"""What the parts of a step of the spatial belt cost: python -m studies.spatial_cost [UNIT]
+"""Cost of the parts of a step of the spatial belt: python -m studies.spatial_cost [UNIT]
 
 Case MED at 74.58 N m, multirate scheme. Each kernel is called many times on one state; least processor time of nine
-rounds, beside that of whole steps.
+rounds, compared with that of whole steps.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""Which state a belt takes, by its load and by where it comes from: `states.md`.
+"""State that a belt reaches, by its load and its start: `states.md`.
 
-runs FOLDER [PART...]   the runs that FOLDER lacks, each a JSON file with the means of its revolutions; PART: beginnings
-                        of the runs' names, in this order. What was stopped is begun again at the run that it was in
-table FOLDER            writes states.csv and states.svg beside this file
-measured                what slip Table 7.1 of the source means by the radii of i_r; theory by the number of elements
+runs FOLDER [PART...]   the runs missing in FOLDER, each a JSON file with the means of its revolutions; PART: beginnings
+        of the runs' names, in this order. An interrupted run is started again
+table FOLDER            writes states.csv and states.svg to the folder of this file
+measured                meaning of the slip in Table 7.1 of the source by the radii of i_r; theory by elements
 
 A run: an operating point, a load of the secondary (`pushbelt.unit.load`), a start, and 30 revolutions. Starts:
 
@@ -81,7 +81,7 @@ def points(p: Parameters) -> dict[str, tuple[Point, int]]:
 
 
 def trials(p: Parameters) -> Iterator[Run]:
-    """All runs, those first that tell most."""
+    """All runs, the most informative first."""
     at = points(p)
     for start in STARTS:
         for name in at:

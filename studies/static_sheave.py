@@ -1,8 +1,8 @@
 """Sheave pressed against a cable (Ntarladima, Pieber and Gerstmayr 2023, section 3), without friction.
 
-The cable hangs between fixed points, free to turn there. The centre of the sheave is held by a spring and drawn by a
-force across the cable. Unknown are the cable's coordinates and the centre's y; moving the sheave by dy does to the
-contact what moving the cable by -dy does, so that with T = 1 for all y of nodes and K_c the contact's tangent
+The cable hangs between fixed points, free to turn there. The centre of the sheave is supported by a spring and drawn by
+a force across the cable. Unknown are the cable's coordinates and the centre's y; for the contact, moving the sheave by
+dy is the same as moving the cable by -dy, so that with T = 1 for all y of nodes and K_c the contact's tangent
 
     [K + K_c    -K_c T   ] [dq]     [f_el + f_con            ]
     [-T'K_c    k + T'K_c T] [dy] = - [k (y - y_0) - f - T'f_con]

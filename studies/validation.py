@@ -1,7 +1,7 @@
-"""The full pushbelt model against what is published about measured ones: studies/validation.py [-o FOLDER]
+"""The full pushbelt model against published measurements: studies/validation.py [-o FOLDER]
 
 Reads the windows of the campaign (docs/campaign/pushbelt_24mm.csv), prints the figures of `docs/validation.md`, draws
-its pictures and writes figures.json, of which its tables are made.
+its pictures and writes figures.json, the source of its tables.
 
 shifting     ds/dt = omega_I Delta K g(s) (ln S - ln S_eq), K = (1 + cos^2 beta)/sin(2 beta): Carbone, Mangialardi,
              Bonsen, Tursi and Veenhuizen, Mechanism and Machine Theory 42 (2007) 409-428. s = r_I/r_O, S = F_CI/F_CO
@@ -35,8 +35,8 @@ TABLE = Path(__file__).parents[1] / "docs/campaign/pushbelt_24mm.csv"
 BELT = belt(load_parameters("pushbelt_24mm"))
 K = (1.0 + BELT.cos_d**2) / (2.0 * BELT.sin_d * BELT.cos_d)
 RPM = np.pi / 30.0  # [rad/s]
-FIGURES: dict[str, Any] = {}  # what the tables of the page are made of
-SAFETY, LEAST = 1.5, 8e3  # of the clamping force against slip; its least value [N]
+FIGURES: dict[str, Any] = {}  # data of the page's tables
+SAFETY, LEAST = 1.5, 8e3  # safety of the clamping force against slip; its least value [N]
 POINTS = (  # ratio, speed [rpm] and torque [N.m] of the primary
     (2.2, 1500, 60), (2.2, 3000, 60), (1.6, 2000, 100), (1.6, 4000, 50), (1.0, 1500, 60),
     (1.0, 3000, 100), (0.7, 2000, 40), (0.7, 3000, 80), (0.5, 1500, 30), (0.5, 3000, 60),
@@ -183,7 +183,7 @@ def traction(axes: plt.Axes) -> None:
 
 
 def layers_lose(one: Instance, cells: int) -> float:
-    """What slides among the layers of the ring set [W], part of ``loss.belt``, for mu_L = mu_R.
+    """Friction loss between the layers of the ring set [W], part of ``loss.belt``, for mu_L = mu_R.
 
     mu_L (n - 1)/2 N t_L v (1/r - 1/r_L), N the force of the set on the saddles of the smaller arc, from the fields.
     """

@@ -1,19 +1,20 @@
 """Studies that `docs/variator.md` and `studies/driving_event.md` quote: studies/variator.py NAME
 
-modes   least damping ratios of `pushbelt_cvt` behind the start, at random operating points, over belt.l_point
-kers    those of the loop of `pushbelt_kers` behind a step of torque, over control.K_theta
-slides  which windows of the full model slip by over 5 %, of which the laws say so (`status.macro_slip`); and how much
+modes   least damping ratios of `pushbelt_cvt` after the start, at random operating points, over belt.l_point
+kers    those of the loop of `pushbelt_kers` after a step of torque, over control.K_theta
+slides  windows of the full model with over 5 % slip, those that the laws predict (`status.macro_slip`), and the slip
 repeats how far the full model is from itself: the held-out runs again, with a load that comes from a fifth nearer and
         farther, in the errors of `rtcvt check pushbelt_cvt`. A quarter of an hour on two processors, goes on where it
         was stopped. repeats FOLDER [TABLE]: where to keep the runs; another table of held-out runs
 schemes how far the multirate scheme is from the explicit one. schemes FOLDER [TABLE]: runs of the plan `heldout` with
         scheme = "explicit", by rtcvt campaign; table of those with the multirate scheme.
         Only settled states and their fields: branches and transients have forces of their own in both
-memory  whether what the law of the thrust ratio misses in held-out transients follows from what went before
-curves  how fast the error of the thrust ratio falls with runs that a campaign chooses, beside evenly drawn ones, with
+memory  whether errors of the law of the thrust ratio in held-out transients depend on the history
+curves  how fast the error of the thrust ratio falls with runs that a campaign chooses, compared with evenly drawn ones,
+with
         the shipped law and 0.4 % of scatter in place of full runs: four seeds. curves [RUN.h5]: over the operating
         points of a recording, chosen for the plan's space and for these, else over the space
-campaign what the windows of a campaign say: how many, how settled, by torque ratio, laws of the shift rate. campaign
+campaign windows of a campaign: how many, how settled, by torque ratio, laws of the shift rate. campaign
         FOLDER: that of the runs, with its index.csv
 """
 
@@ -70,7 +71,7 @@ def least_damping(one: Instance) -> tuple[float, float]:
 
 
 def stepped(one: Instance, name: str, steps: int) -> NDArray[np.float64]:
-    """An output behind each of so many steps."""
+    """An output after each of `steps` steps."""
     values = np.empty(steps)
     for k in range(steps):
         one.step(STEP)
@@ -185,7 +186,7 @@ def slides() -> None:
 
 
 def _sliding_shift(laws: ReducedModel, data: Array) -> None:
-    """How much of the shift rate of sliding belts the laws explain, alone and with what sliding adds."""
+    """Share of the shift rate of sliding belts that the laws explain, alone and with the term of sliding."""
     z, thrust, x = data[:, :5] / [1.0, 1.0, 1.0, laws.constants["F_ref"], 1.0], data[:, 5], data[:, 7]
     z[:, 4] = 1.0
     z[:, 4] = thrust / laws.planar.evaluate(z)["zeta"]
@@ -456,7 +457,7 @@ def _shift_laws(y: Array, xi: Array, F_O: Array, thrust: Array, x: Array) -> Non
 
 
 _TRANSIENTS = {"sweep", "torque", "clamping"}
-_PLACES = {"hybrid": "nearer", "rigid": "farther"}  # where `check_heldout` takes models
+_PLACES = {"hybrid": "nearer", "rigid": "farther"}  # places of the models for `check_heldout`
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""How much a bent belt holds on a pulley: python -m studies.wrap_ends sliding|sticking.
+"""Tension ratio of a bent belt on a pulley: python -m studies.wrap_ends sliding|sticking.
 
-sliding   the ANCF belt that slides over a standing pulley, beside the beam and the formula of `rtcvt.belt.friction`:
+sliding   the ANCF belt that slides over a fixed pulley, compared with the beam and the formula of
+`rtcvt.belt.friction`:
           three radii, tensions and meshes
 sticking  the ANCF belt that drives a pulley whose load grows until it slips
 
@@ -42,7 +43,7 @@ class Wrap(NamedTuple):
 
 
 def beam(wrap: Wrap, T: float, moment: bool = True, elements: int = 600) -> tuple[float, Array, Array]:
-    """The wrap that slides in full, with 10 sqrt(EI/T) of both spans, from the slack side T [N]; box scheme, Newton.
+    """A wrap that slides everywhere, with 10 sqrt(EI/T) of the spans, from the slack side T [N]; box scheme, Newton.
 
     Returns
     -------
@@ -130,7 +131,7 @@ def beam(wrap: Wrap, T: float, moment: bool = True, elements: int = 600) -> tupl
 
 
 def unit(wrap: Wrap, pretension: float, flange: str, step: float) -> BeltUnit:
-    """A big pulley that holds whatever comes, and the one that is asked about."""
+    """A big pulley that never slips, and the examined one."""
     belt = Belt(EA=EA, EI=wrap.EI, mass=MASS, damping=15.0, height=2.0 * wrap.o, width=WIDTH, pretension=pretension)
     pulleys = {
         "driver": Pulley(center=(0.0, 0.0), radius=DRIVER, inertia=0.02, flange="speed", mu=3.0),
@@ -152,9 +153,10 @@ def slid(wrap: Wrap, pretension: float, elements: int, duration: float = 0.1) ->
 
 
 def slipped(wrap: Wrap, pretension: float, elements: int, rise: float = 0.4) -> tuple[float, float, float]:
-    """Slack tension [N] and ln(T_1/T_2) where that is largest, less m v^2, as a load grows; that as it slips.
+    """Slack tension [N] and ln(T_1/T_2) where the latter is largest, less m v^2, as a load grows; and its value while
+    it slips.
 
-    The load grows within `rise` [s] beyond what the wrap holds: the pulley sticks until it is pulled back.
+    The load grows within `rise` [s] beyond the capacity of the wrap: the pulley sticks until it is pulled back.
     """
     drive = build(unit(wrap, pretension, "torque", 1e-4), elements=elements)
     inputs = {

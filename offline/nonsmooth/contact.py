@@ -12,14 +12,15 @@ Fixed point: Gauss-Seidel over the contacts with ``r_N = 1 / G_NN`` and ``r_T = 
 block. Without friction it converges for every solvable problem, since G is symmetric positive semi-definite (Luo and
 Tseng 1992). With friction it is a contraction for small mu only; in practice it converges far beyond.
 
-Sparse matrices. In a chain of bodies a contact feels its neighbours only. `Rows` keeps what is not zero of each row of
-G; sweeps, error and Jacobian are the same code for both (`newton_rows`). Newton's systems are banded then, also for a
-closed chain: contacts count from one place in both directions in turn, 0, n - 1, 1, n - 2, ... They are solved without
-exchange of rows, since J differs from a positive definite matrix by what slips only, of the order mu.
+Sparse matrices. In a chain of bodies a contact acts on its neighbours only. `Rows` stores the non-zero entries of each
+row of G; sweeps, error and Jacobian are the same code for both (`newton_rows`). Newton's systems are banded then, also
+for a closed chain: contacts are numbered from one place alternately in the two directions, 0, n - 1, 1, n - 2, ... They
+are solved without exchange of rows, since J differs from a positive definite matrix only by terms of slipping contacts,
+of the order mu.
 
 Newton: generalised Jacobian of ``L - prox(L - r gamma)``, as in eqs. (5.45)-(5.48), and with friction as in Alart and
 Curnier 1991. A step that does not lower the residual is replaced by sweeps of the fixed point. Where contacts are
-redundant G is singular and the impulses are not unique; the step of least norm is taken then.
+redundant G is singular and the impulses are not unique; the step of least norm is used then.
 """
 
 from dataclasses import dataclass

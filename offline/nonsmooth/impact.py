@@ -1,14 +1,14 @@
 """Impact laws: impulses of the closed contacts from the velocities before them.
 
 The source leaves them to Brogliato 1999 (Cebulla 2014, section 2.4). Both laws below are set-valued force laws on
-velocity level; ``gamma^-`` is the relative velocity before, and ``a`` [m/s] what the smooth forces add to it.
+velocity level; ``gamma^-`` is the relative velocity before, and ``a`` [m/s] its change by the smooth forces.
 
 Newton, in the form of Moreau 1988, impact and smooth force in one problem:
 
     gamma^+ = gamma^- + a + G L,    the laws of contact hold for (gamma^+ + e gamma^-, L).
 
-Poisson, as Glocker and Pfeiffer 1995, impact first and smooth force after it, as the reaction measure
-``lambda dt + L d eta``, eq. (2.18), has them:
+Poisson, as Glocker and Pfeiffer 1995, impact first and smooth force after it, in the order of the reaction measure
+``lambda dt + L d eta``, eq. (2.18):
 
     compression    gamma_C = gamma^- + G L_C,    the laws hold for (gamma_C, L_C)
     expansion      gamma_E = gamma_C + G L_E,    the laws hold for (gamma_E, L_E), normal impulse at least e_N L_C
@@ -17,8 +17,8 @@ Poisson, as Glocker and Pfeiffer 1995, impact first and smooth force after it, a
 Energy. Without smooth forces Newton's law changes it by at most ``-(1/2) (1 - e) / (1 + e) L' G L <= 0`` if all
 coefficients, e_N and e_T, are one number e <= 1. Derivation: ``L'(gamma^+ + e gamma^-) <= 0`` (the normal part is zero
 by complementarity, the tangential part dissipates), so ``L' gamma^- <= -L' G L / (1 + e)``, and the change is
-``L' gamma^- + (1/2) L' G L``. With unlike coefficients neither law bounds the energy (Kane and Levinson 1985):
-`energy_change` tells.
+``L' gamma^- + (1/2) L' G L``. With different coefficients neither law bounds the energy (Kane and Levinson 1985): see
+`energy_change`.
 """
 
 from collections.abc import Callable

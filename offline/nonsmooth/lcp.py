@@ -39,12 +39,12 @@ from rtcvt.errors import InputError
 from rtcvt.offline.nonsmooth.compiled import compiled
 from rtcvt.offline.nonsmooth.proximal import prox_unilateral
 
-FEW = 50  # steps after which Newton goes on with a problem that is easier for it
-SWEEPS = 10_000  # of the fixed point, at most, to find where Newton starts
+FEW = 50  # steps after which Newton continues with an easier problem
+SWEEPS = 10_000  # largest number of the fixed point's sweeps before Newton starts
 
 
 class ConvergenceError(RuntimeError):
-    """An iteration ended before its tolerance; the message says how far it came and what to do."""
+    """An iteration ended before its tolerance; the message has the residual and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def fixed_point(
     if not error <= 1.01 * tolerance:
         raise ConvergenceError(
             f"fixed point: residual {error:.1e} after {sweeps} sweeps, wanted {tolerance:.1e}: "
-            "raise limit or tolerance, or use newton or lemke (which tells whether a solution exists)"
+            "raise limit or tolerance, or use newton or lemke (which decides whether a solution exists)"
         )
     return LcpSolution(z, w, "solved", sweeps, error)
 
@@ -351,5 +351,5 @@ def newton(
         return LcpSolution(z, A @ z + b, "solved", steps, error)
     raise ConvergenceError(
         f"newton: residual {error:.1e} after {steps} linear systems, wanted {tolerance:.1e}: "
-        "A is neither a P-matrix nor positive semi-definite, or no solution exists; use lemke, which tells"
+        "A is neither a P-matrix nor positive semi-definite, or no solution exists; use lemke, which decides it"
     )

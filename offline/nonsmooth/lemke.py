@@ -10,11 +10,10 @@ matrix or a P-matrix never ends in a ray (Cottle, Pang and Stone 1992, section 4
 
 Ties, eq. (5.32). The tableau ``[B^-1 b | B^-1]`` keeps its rows lexicographically positive: of the rows that tie in
 the ratio of the first column, the one with the lexicographically smallest row of ``B^-1``, divided by the pivot,
-leaves. No basis then repeats. If z_0 is among the rows that tie it leaves, since that ends the path. The source names
-the problem and leaves its answer to Yamane and Nakamura 2008; the rule here is the one of Cottle, Pang and Stone 1992,
-section 4.9.
+leaves. No basis then repeats. If z_0 is among the rows that tie it leaves, since that ends the path. For ties the
+source refers to Yamane and Nakamura 2008; the rule here is the one of Cottle, Pang and Stone 1992, section 4.9.
 
-Accuracy. The tableau serves to find the final basis only. z is solved from ``A_KK z_K = -b_K`` anew.
+Accuracy. The tableau serves to find the final basis only. z is then solved from ``A_KK z_K = -b_K``.
 """
 
 import numpy as np
@@ -160,7 +159,7 @@ def lemke(A: ArrayLike, b: ArrayLike, tolerance: float = 1e-8, limit: int | None
         if again_error < error:
             z, error = again, again_error
     except np.linalg.LinAlgError:
-        pass  # the tableau's own values stand, with their residual
+        pass  # the tableau's own values remain, with their residual
     if not error <= tolerance:
         raise ConvergenceError(
             f"lemke: residual {error:.1e} after {pivots} pivots, wanted {tolerance:.1e}: "

@@ -1,6 +1,7 @@
 """Set-valued force laws in proximal form.
 
-A force law ``-g in N_C(lam)``, with the normal cone of the convex set ``C`` of admissible forces, holds if and only if
+A force law ``-g in N_C(lam)``, with the normal cone of the convex set ``C`` of admissible forces, is satisfied if and
+only if
 
     lam = prox_C(lam - r g)        for one, and then for every, r > 0,
 

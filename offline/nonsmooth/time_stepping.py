@@ -9,12 +9,12 @@ Half-explicit scheme on velocity level (Foerg 2007; Cebulla 2014, eqs. (2.49)-(2
     u+ = u + M(q+)^-1 (h(t+, q+, u) dt + W_J(t+, q+) L+)
     (gamma_J+, L+) obeys the laws of contact and impact                  `rtcvt.offline.nonsmooth.impact`
 
-The source has 0 instead of 1e-6 dt |u|. A contact at rest with gap zero would then lie in J or not by the sign of
-rounding errors, until it has once fallen for a step, and bodies on each other would fall in turns. Gaps are not
+The source has 0 instead of 1e-6 dt |u|. A contact at rest with gap zero would then be in J or not by the sign of
+rounding errors, until it has fallen for a step, and bodies on each other would fall alternately. Gaps are not
 corrected.
 
 Step-size control (Huber and Ulbrich 2010, as section 2.7 reports it). A step dt is compared with two of dt/2, from
-which the solution goes on:
+which the solution continues:
 
     error = max(|q - q'|, dt |u - u'|)
 
@@ -25,8 +25,8 @@ next step follows the square root of tolerance over error, and the global error 
 Gap control, largest step. The source gives the idea only; derived here: a contact that is open at t and has
 penetrated by more than the tolerance at t + dt or in between closes at the instant that linear interpolation of its
 gap over the half-steps gives (exact within each half-step for gaps linear in q, since q moves along a line). If
-several close, the last instant is taken: the step ends there, slightly closed, and the impact falls on its end, where
-it does not disturb the error estimate. The size that the error allowed is kept for the step after it.
+several close, the last instant is used: the step ends there, slightly closed, and the impact is at its end, where it
+does not disturb the error estimate. The size that the error allowed is used for the step after it.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ from rtcvt.offline.nonsmooth.lcp import ConvergenceError
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-6  # of what the fastest velocity covers in a step: a gap that is not above is closed
+ROUNDING = 1e-6  # share of the largest motion in a step; a smaller gap is closed
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def half_explicit_step(
 
 def _finite(t: float, u: Array) -> Array:
     if not np.isfinite(u).all():
-        raise ConvergenceError(f"time stepping: velocities are not finite at t = {t:.6g} s: take shorter steps")
+        raise ConvergenceError(f"time stepping: velocities are not finite at t = {t:.6g} s: use shorter steps")
     return u
 
 
@@ -209,7 +209,7 @@ def _trajectory(steps: list[Step], rejected: int) -> Trajectory:
 def integrate(
     system: System, t: float, q: ArrayLike, u: ArrayLike, end: float, steps: int, law: ImpactLaw = newton_law
 ) -> Trajectory:
-    """Take `steps` equal steps from `t` to `end` [s] with `half_explicit_step`.
+    """Make `steps` equal steps from `t` to `end` [s] with `half_explicit_step`.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def integrate(
 
 
 def _halves(system: System, now: Step, dt: float, law: ImpactLaw) -> tuple[Step, Step]:
-    """States after dt/2 and dt; the impulse of the second is that of both halves."""
+    """States after dt/2 and dt; the impulse of the second is the sum of the two."""
     mid = half_explicit_step(system, now.t, now.q, now.u, 0.5 * dt, now.impulse, law)
     end = half_explicit_step(system, mid.t, mid.q, mid.u, 0.5 * dt, mid.impulse, law)
     both = replace(

@@ -1,14 +1,13 @@
-"""How far a unit's rigid model is from its full elastic model, on the unit's own scenarios.
+"""Errors of a unit's rigid model against its full elastic model, on the unit's own scenarios.
 
-Three runs with the same inputs, held over each communication step: the rigid model as it runs in real time, the full
-model at the same step, and the full model at a quarter of it, the reference. For every speed and contact force
+Three runs with the same inputs, constant over each communication step: the rigid model as it runs in real time, the
+full model at the same step, and the full model at a quarter of it, the reference. For every speed and contact force
 
     e = RMS(rigid - reference) / max|reference|,
 
-counted where the elastic transient has decayed: not within `settle` of the start, nor of a moment at which a limit of
-the controller or a clutch takes hold or lets go. A rigid model has no elastic transient; how large it was is reported
-beside.
-A signal that hardly moves is measured against a hundredth of the largest of its kind.
+evaluated where the elastic transient has decayed: not within `settle` of the start, nor of a time at which a limit of
+the controller or a clutch becomes active or inactive. A rigid model has no elastic transient; its size is reported
+separately. A signal that is nearly zero is compared with a hundredth of the largest of its kind.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +36,7 @@ SIGNAL_FLOOR = 0.01  # of the largest signal of a kind: below, errors are relati
 
 @dataclass(frozen=True)
 class ScenarioCheck:
-    """One scenario: the runs and what they say."""
+    """One scenario: the runs and their results."""
 
     scenario: Scenario
     full: Result  # the reference
@@ -56,8 +55,8 @@ class Check:
     unit: GearSystem
     scenarios: tuple[ScenarioCheck, ...]
     modes: tuple[tuple[float, float], ...]  # natural frequency [Hz] and damping ratio of the full model's modes
-    parameters: Mapping[str, float | str]  # what was set, beside the scenarios' own
-    traction: tuple[ErrorRow, ...] = ()  # of the hybrid model's table against the traction that was integrated
+    parameters: Mapping[str, float | str]  # parameters set in addition to those of the scenarios
+    traction: tuple[ErrorRow, ...] = ()  # errors of the hybrid model's table against the integrated traction
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -112,13 +111,13 @@ def check_unit(
     Parameters
     ----------
     unit : GearSystem
-        What to check.
+        The unit.
     parameters : mapping, optional
         Parameters for both models, over those of the scenarios.
     scenarios : tuple of Scenario, optional
-        Instead of the unit's own.
+        Scenarios instead of the unit's own.
     progress : callable, optional
-        Called with (what runs, steps done, steps in all).
+        Called with (name of the run, steps done, steps in all).
 
     Raises
     ------

@@ -120,7 +120,7 @@ def _verdict(check: Check) -> str:
 
 
 def _uncounted(check: Check) -> str:
-    """The largest difference that does not count, and what both models leave out."""
+    """The largest difference outside the verdict, and effects that neither model has."""
     share, e, s = max(
         ((e.transient / e.scale, e, s) for s in check.scenarios for e in s.errors), key=lambda row: row[0]
     )
@@ -155,7 +155,7 @@ def _cards(check: Check) -> str:
 
 
 def _glance(check: Check) -> str:
-    """The unit in a few lines, beside its diagram."""
+    """The unit in a few lines, next to its diagram."""
     unit, s = check.unit, check.scenarios[0]
     ports = ", ".join(text(name) + (" (sprung)" if p.speed_in else "") for name, p in unit.ports.items())
     law = "torque (KERS)" if unit.controller.kers else "position" if unit.controller.position else "none"
@@ -221,7 +221,7 @@ def _scenario(s: ScenarioCheck, unit: GearSystem, k: int) -> str:
         figure(
             _error_plot(s, unit, f"difference-{k}"),
             "Difference between rigid and full model, relative to the signal's largest value in the full model; the "
-            "dashed line is what is allowed for its RMS.",
+            "dashed line is the allowed RMS.",
         ),
         error_table(s.errors),
         _transients(s),
@@ -229,7 +229,7 @@ def _scenario(s: ScenarioCheck, unit: GearSystem, k: int) -> str:
 
 
 def _key(limited: bool) -> str:
-    """What lines and shades mean."""
+    """Meaning of lines and shades."""
     marks = [
         ("background: linear-gradient(#fff 35%, #2b6cb0 35%, #2b6cb0 65%, #fff 65%)", "full model"),
         (f"background: repeating-linear-gradient(90deg, {RIGID} 0 6px, #fff 6px 10px); height: 3px; "
@@ -242,7 +242,7 @@ def _key(limited: bool) -> str:
 
 
 def _inputs(s: ScenarioCheck) -> str:
-    """What drives the scenario, in words and numbers."""
+    """Inputs of the scenario, in words and numbers."""
     rows: list[Sequence[str]] = []
     for name, signal in s.scenario.inputs.items():
         unit = s.rigid.model.by_name[name].unit
@@ -261,7 +261,7 @@ def _inputs(s: ScenarioCheck) -> str:
     about = (
         f"<p>{quantity(s.scenario.duration, 's')} at {quantity(s.rigid.step, 's', 'ms')} steps; {percent(share)} of "
         f"the samples count, those later than {quantity(s.scenario.settle, 's')} after the start and after each moment "
-        "at which a limit takes hold or lets go.</p>\n"
+        "at which a limit becomes active or inactive.</p>\n"
     )
     return about + (table(("input", "signal", "unit"), rows) if rows else "")
 

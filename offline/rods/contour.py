@@ -11,7 +11,7 @@ conditions; the curve has continuous curvature, and each point depends on all ve
 vertices with the slope of their neighbours (Catmull and Rom 1974), C = 1; continuous tangent, four vertices a point.
 Both go around a closed rod; at the ends of an open one the spline is natural and the local one extrapolates in a line.
 
-Angles and angular velocities are linear between the mid-points of the edges, (6.92) and (6.94), constant behind the
+Angles and angular velocities are linear between the mid-points of the edges, (6.92) and (6.94), constant beyond the
 last. The normal is the tangent turned by 90 degrees: the Frenet normal r''/|r''| of (6.91) does not exist on a straight
 strand and changes side at a turning point.
 """

@@ -1,7 +1,7 @@
 """Planar Cosserat rod on a staggered grid (Cebulla 2014, section 6.2, after Lang, Linn and Arnold 2011).
 
 Positions r_n sit on N_v vertices, section angles gamma_n+1/2 on N edges of relaxed length ds. A closed rod has N
-vertices, an open one N + 1. The coordinates stand as in (6.45),
+vertices, an open one N + 1. The order of the coordinates is that of (6.45),
 
     q = (x_0, y_0, gamma_1/2, x_1, y_1, gamma_3/2, ...)
 
@@ -26,7 +26,7 @@ would be damped and lose angular momentum. The mass of an inner vertex is rhoA d
 one edge of (6.71). The vertex where a closed rod closes is like any other: with the two halves of (6.48) its curvature
 energy would count fourfold.
 
-Ends of an open rod are free, or their section is held at an angle (a ghost edge of (6.48)); positions are held by an
+Ends of an open rod are free, or their section has a fixed angle (a ghost edge of (6.48)); fixed positions have an
 infinite mass, see `inverse_mass`. Around a closed rod the angle grows by `turn`, 2 pi or -2 pi.
 
 Discs are smooth obstacles: a vertex closer to a disc's centre than its radius is pushed out with k times the depth.
@@ -47,11 +47,12 @@ Array = NDArray[np.float64]
 
 
 class PlanarRod(NamedTuple):
-    """Planar rod as the kernels want it; SI units.
+    """Planar rod for the kernels; SI units.
 
     N edges of relaxed length ds; stiffness EA, GA [N], EI [N m^2]; rhoA [kg/m], rhoI [kg m]; damping c_0, c_1 [N s] of
-    extension and shear; curvature kappa_0 [1/m] without load. `turn` [rad] is of the closed rod, `angle` [rad] of the
-    ends of an open one, used where `held` is 1. `discs` (n, 4): centre x, y, radius [m], stiffness at a vertex [N/m].
+    extension and shear; curvature kappa_0 [1/m] without load. `turn` [rad] belongs to the closed rod, `angle` [rad] to
+    the ends of an open one, used where `held` is 1. `discs` (n, 4): centre x, y, radius [m], stiffness at a vertex
+    [N/m].
     """
 
     closed: bool
@@ -250,7 +251,7 @@ def forces(rod: Any, q: Any, u: Any, F: Any) -> float:
 
     Returns
     -------
-    float : power taken by damping [W], 2 D_SE
+    float : power of the damping [W], 2 D_SE
     """
     for i in range(q.size):
         F[i] = 0.0
@@ -265,9 +266,9 @@ def forces(rod: Any, q: Any, u: Any, F: Any) -> float:
 
 @compiled
 def partial_forces(rod: Any, q: Any, u: Any, edges: Any, w_e: Any, vertices: Any, w_v: Any, F: Any) -> float:
-    """Adds to F the forces of a few edges and vertices, times their weights: what hyper-reduction evaluates.
+    """Adds to F the forces of a few edges and vertices, times their weights, for hyper-reduction.
 
-    Returns the power taken by their damping [W].
+    Returns the power of their damping [W].
     """
     power = 0.0
     for k in range(edges.size):
@@ -327,12 +328,12 @@ def march(rod: Any, q: Any, u: Any, inverse: Any, load: Any, dt: float, steps: i
     Parameters
     ----------
     q, u : (size,) coordinates and velocities, updated
-    inverse : (size,) inverse of the mass, zero where held
-    load : (size,) generalised forces that do not change
+    inverse : (size,) inverse of the mass, zero where fixed
+    load : (size,) constant generalised forces
 
     Returns
     -------
-    float : work taken by damping [J]
+    float : work of the damping [J]
     """
     F = np.zeros(q.size)
     half = 0.5 * dt

@@ -1,13 +1,13 @@
-"""POD-Galerkin reduction of a planar rod, as it is and hyper-reduced (Cebulla 2014, section 6.3).
+"""POD-Galerkin reduction of a planar rod, without and with hyper-reduction (Cebulla 2014, section 6.3).
 
 The basis V (n, k) comes from snapshots of the coordinates about a reference q_0, (6.125)-(6.129), in the inner product
 of the mass: V' M V = 1. With q = q_0 + V a the equations of motion (6.132) are
 
     a'' = V' h(q_0 + V a, V a') + V' load
 
-q is linear in a, so they are Lagrange's equations of the energies T(V a') and V(q_0 + V a): what (6.132) reduces keeps
-its energy balance, as the cotangent lift of symplectic reduction does (Peng and Mohseni 2016), and the Verlet step
-keeps it symplectic. Velocities can join the snapshots, divided by a frequency, as the lift has it.
+q is linear in a, so they are Lagrange's equations of the energies T(V a') and V(q_0 + V a): the reduced system (6.132)
+keeps its energy balance, as the cotangent lift of symplectic reduction does (Peng and Mohseni 2016), and the Verlet
+step keeps it symplectic. Velocities can be added to the snapshots, divided by a frequency, as in the lift.
 
 Instead of all n entries of h one can evaluate few:
 
@@ -15,10 +15,10 @@ Instead of all n entries of h one can evaluate few:
     Q-DEIM  the same, S from a pivoted QR decomposition of U'                      (Drmac and Gugercin 2016)
     ECSW    V' h = sum_e xi_e V_e' h_e, few elements e with weights xi_e > 0       (Farhat, Chapman and Avery 2015)
 
-Forces of DEIM are divided by the root of the mass, so that entries of different units weigh as they accelerate. ECSW
-derives from the energy sum_e xi_e V_e: it keeps an energy balance of its own, DEIM none. An element is here an edge
-(strain, damping) or a vertex (bending, contact with discs); its forces are trained on states within the basis, where
-the reduced model moves.
+Forces of DEIM are divided by the root of the mass, so that entries of different units have the weight of their
+accelerations. ECSW derives from the energy sum_e xi_e V_e: it has its own energy balance, DEIM has none. An element is
+here an edge (strain, damping) or a vertex (bending, contact with discs); its forces are trained on states within the
+basis, where the reduced model moves.
 
 In a frame fixed in space the closed rod flows through the grid: `transport`.
 """
@@ -39,10 +39,10 @@ Indices = NDArray[np.int64]
 
 
 class Reduced(NamedTuple):
-    """A reduced rod: what one step evaluates.
+    """A reduced rod: the data of a step.
 
     q_0 (n,), V (n, k); the coordinates `rows` that the elements need and V there; `edges` and `vertices` with their
-    weights; the entries `out` of the forces, and B (k, n_out) that takes them to the modes; `load` (k,). In a frame
+    weights; the entries `out` of the forces, and B (k, n_out) that maps them to the modes; `load` (k,). In a frame
     fixed in space: speed v [m/s] of flow at the start and the matrices of `transport`; slope (n,) is the derivative of
     q_0, D_rows that of V_rows.
     """

@@ -1,8 +1,8 @@
 """Spatial Cosserat rod with Cardan angles on a staggered grid (Cebulla 2014, section 6.2; Lang, Linn and Arnold 2011).
 
 Positions r_n sit on N_v vertices, Cardan angles phi = (alpha, beta, gamma) on N edges of relaxed length ds. The
-coordinates stand as in (6.95), q = (r_0, phi_1/2, r_1, phi_3/2, ...); velocities are u = (v_n, omega_n+1/2) with the
-angular velocity in the frame of the section, omega = T(phi) phi',
+coordinates are in the order of (6.95), q = (r_0, phi_1/2, r_1, phi_3/2, ...); velocities are u = (v_n, omega_n+1/2)
+with the angular velocity in the frame of the section, omega = T(phi) phi',
 
     A(phi) = Rx(alpha) Ry(beta) Rz(gamma) = (t, n, b)                                            (6.16)
            | cos b cos g    sin g   0 |
@@ -46,7 +46,7 @@ Triple = tuple[float, float, float]
 
 
 class SpatialRod(NamedTuple):
-    """Spatial rod as the kernels want it; SI units. Triples follow t, n, b.
+    """Spatial rod for the kernels; SI units. Triples follow t, n, b.
 
     N edges of relaxed length ds; stiffness strain = (EA, GA_1, GA_2) [N], bend = (GI_0, EI_1, EI_2) [N m^2] of torsion,
     bending in the t-b and in the t-n plane; rhoA [kg/m], rhoI [kg m]; damping c [N s]; curvature kappa_0 [1/m] without
@@ -107,7 +107,7 @@ def size(rod: SpatialRod) -> int:
 
 
 def mass(rod: SpatialRod) -> Array:
-    """Diagonal of the mass that goes with u = (v, omega): kg on positions, kg m^2 on rotations."""
+    """Diagonal of the mass for u = (v, omega): kg on positions, kg m^2 on rotations."""
     m = np.tile(np.array([rod.rhoA, rod.rhoA, rod.rhoA, *rod.rhoI]) * rod.ds, rod.N + 1)[: size(rod)]
     if not rod.closed:
         m[:3] *= 0.5
@@ -116,7 +116,7 @@ def mass(rod: SpatialRod) -> Array:
 
 
 def mass_matrix(rod: SpatialRod, q: Array) -> Array:
-    """Mass matrix (size, size) of (6.86), that goes with q'."""
+    """Mass matrix (size, size) of (6.86), for q'."""
     M = np.diag(mass(rod))
     T = np.empty((3, 3))
     for n in range(rod.N):
@@ -172,7 +172,7 @@ def _frame(q: Any, i: int, A: Any) -> None:
 
 @inlined
 def _bent(rod: Any, q: Any, n: int, back: Any, fore: Any) -> float:
-    """Angles behind and in front of vertex n; returns the length of the vertex, 0 at a free end."""
+    """Angles before and after vertex n; returns the length of the vertex, 0 at a free end."""
     i = 6 * n + 3
     dv = rod.ds
     for k in range(3):
@@ -215,7 +215,7 @@ def forces(rod: Any, q: Any, u: Any, F: Any) -> float:
 
     Returns
     -------
-    float : power taken by damping [W], 2 D_SE
+    float : power of the damping [W], 2 D_SE
     """
     A = np.empty((3, 3))
     T = np.empty((3, 3))

@@ -1,6 +1,6 @@
 """The closed rod in a frame fixed in space, through which it flows (an ALE description).
 
-A rod that has moved on by the way y of relaxed length is watched at places sigma = s + y that stand still:
+A rod that has moved by the relaxed length y is described at fixed places sigma = s + y:
 
     r(s, t) = R(s + y, t),   gamma(s, t) = Gamma(s + y, t),   v = y'
     u = Q_t + v D Q,   L = u.M u/2 - V(Q)
@@ -15,8 +15,8 @@ momentum p is conserved, and v follows from it (Routh). With Q = q_0 + V a, b = 
 
 Sliding of Q along itself and y are one motion: the modes V are those of snapshots that do not slide, `followed`.
 
-In material coordinates every node visits every place, and a basis has to hold the motion along the path as well. Here a
-steady run is one point.
+In material coordinates every node visits every place, and a basis has to represent the motion along the path as well.
+Here a steady run is one point.
 """
 
 import numpy as np

@@ -148,7 +148,7 @@ def line(body: Body, on: str, span: tuple[float, float]) -> Array:
 def point_rows(body: Body, r: Array, height: float) -> tuple[Array, Array]:
     """Mean radial and axial displacement of the flank over `height` around radii `r`: two (len(r), dofs) rows.
 
-    The mean is what an element's flank feels; a line on the surface of a solid has no finite deflection of its own.
+    An element's flank moves by the mean; a line on the surface of a solid has no finite deflection of its own.
     """
     p, facets = body.mesh.quads.p, body.mesh.quads.facets
     corner = body.mesh.flank

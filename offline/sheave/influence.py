@@ -1,20 +1,21 @@
-"""What a sheave yields under a belt: its influence function, the tilt on its guide apart, and the source's numbers.
+"""Deflection of a sheave under a belt: its influence function, with the tilt on its guide, and the source's numbers.
 
 An element presses with the axial force lambda and, on a flank inclined by delta_0, with lambda tan(delta_0) towards
-the shaft. What it feels along the shaft is w = u_z - u_r tan(delta_0). With its force spread over the height of its
-flank the deflection at (r, theta) under lambda = 1 at (r', 0) is
+the shaft. The deflection that it sees along the shaft is w = u_z - u_r tan(delta_0). With its force spread over the
+height of its flank the deflection at (r, theta) under lambda = 1 at (r', 0) is
 
     w = sum_k C_k(r, r') cos k theta,     k = 0 ... n_k.
 
-C_0 counts from the sheave's position, which is the mean where its axial force is taken up (piston, shaft), so that
-force times position is work. C_1 contains the tilt on the supports. As a rigid body on their springs the sheave yields
+C_0 is relative to the sheave's position, which is the mean where its axial force is supported (piston, shaft), so that
+force times position is work. C_1 contains the tilt on the supports. As a rigid body on their springs the sheave moves
+by
 
     t(r, r') = l(r)' S^-1 l(r'),    S = R' K_s R,    l = R' f
 
 (R: shift across the shaft and tilt, f: row of the flank). C_1 - t is its bending, positive semi-definite.
 
-Cebulla 2014, eqs. (5.50) to (5.53), takes one mean radius and C_k(r, r) = c_rad(r) A_k, c_rad a polynomial, sum_k A_k
-= 1. The best separable form is the first singular pair of C_k(r_i, r_i); the second tells what it leaves.
+Cebulla 2014, eqs. (5.50) to (5.53), uses one mean radius and C_k(r, r) = c_rad(r) A_k, c_rad a polynomial, sum_k A_k
+= 1. The best separable form is the first singular pair of C_k(r_i, r_i); the second is a measure of the rest.
 """
 
 from dataclasses import dataclass
@@ -119,9 +120,9 @@ def influence(body: Body, r: Array, height: float) -> Influence:
 class Separable(NamedTuple):
     """The source's form of an influence function."""
 
-    a: tuple[float, ...]  # of c_rad(r) = a_0 + a_1 r + ... [m/N, 1/N, ...]
+    a: tuple[float, ...]  # coefficients of c_rad(r) = a_0 + a_1 r + ... [m/N, 1/N, ...]
     A: tuple[float, ...]  # Fourier weights, sum 1
-    left: float  # root mean square of what is left of C_k(r, r), over its own
+    left: float  # root mean square of the rest of C_k(r, r), relative to its own
 
 
 def separable(r: Array, at_radius: Array, degree: int) -> Separable:

@@ -11,12 +11,12 @@ from rtcvt.offline.sheave.profile import Profile
 
 Array = NDArray[np.float64]
 
-BODY, RIBS = 0, 1  # what a quadrilateral is made of
-NEAR = 1e-9  # [m] within which two lines of the mesh are one
+BODY, RIBS = 0, 1  # material of a quadrilateral
+NEAR = 1e-9  # [m] distance below which two lines of the mesh are the same
 
 
 class Mesh(NamedTuple):
-    """Quadrilaterals, what each is made of, and the vertices of the flank from the hub to the rim."""
+    """Quadrilaterals, their materials, and the vertices of the flank from the hub to the rim."""
 
     quads: MeshQuad
     kind: NDArray[np.intp]
@@ -41,7 +41,7 @@ def mesh(profile: Profile, tan_d: float, size: float) -> Mesh:
     Parameters
     ----------
     profile : Profile
-        Its section.
+        Section of the sheave.
     tan_d : float
         Tangent of the flank's angle.
     size : float
@@ -50,7 +50,7 @@ def mesh(profile: Profile, tan_d: float, size: float) -> Mesh:
     Raises
     ------
     ValueError
-        The disc does not stand on the last ring.
+        The disc is not on the last ring.
     """
     hub = profile.rings[-1]
     root = hub.r[1]
@@ -62,7 +62,7 @@ def mesh(profile: Profile, tan_d: float, size: float) -> Mesh:
     if profile.reaction.on != "back":
         places |= set(profile.reaction.span)
     z_lines = _lines(places, size)
-    blocks: list[tuple[Array, Array, int]] = []  # corners' r and z on a grid, and what fills it
+    blocks: list[tuple[Array, Array, int]] = []  # corners' r and z on a grid, and the material
     for ring in profile.rings:
         r = _lines(set(ring.r), size)
         blocks.append((*np.meshgrid(r, _within(z_lines, *ring.z), indexing="ij"), BODY))

@@ -1,4 +1,4 @@
-"""The profile of a sheave in the half plane (r, z), as a unit file has it.
+"""The profile of a sheave in the half plane (r, z), as in a unit file.
 
 z runs along the shaft away from the belt, with 0 at the apex of the cone; the flank is z = r tan(delta_0)::
 
@@ -11,8 +11,8 @@ z runs along the shaft away from the belt, with 0 at the apex of the cone; the f
       +---+-----+-------------+--> r
         bore   hub           rim
 
-Rings of constant section (a shaft, a hub) follow each other from the bore outwards; the disc stands on the last one.
-Ribs on its back count as a layer that carries no stress around the shaft.
+Rings of constant section (a shaft, a hub) follow each other from the bore outwards; the disc is on the last one. Ribs
+on its back are a layer that carries no stress around the shaft.
 """
 
 from itertools import pairwise
@@ -55,7 +55,7 @@ class Support(Record):
 
 
 class Reaction(Record):
-    """Where the axial force of the belt is taken up, evenly: its mean displacement is the sheave's position."""
+    """Area that supports the axial force of the belt, evenly: its mean displacement is the sheave's position."""
 
     on: Literal["back", "bore", "shaft"]  # the back of the disc, or the inner or outer surface of the first ring
     span: tuple[Place, Place]  # of radii on the back, else of z

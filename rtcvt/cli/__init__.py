@@ -1,5 +1,5 @@
 """The command line: ``rtcvt show``, ``simulate``, ``sweep``, ``export``, ``ssp``, ``run``, ``plot``, ``view``,
-``check``, ``map``, ``sheave``, ``campaign``, ``reduce`` and ``calibrate``.
+``check``, ``map``, ``sheave``, ``campaign``, ``reduce``, ``calibrate`` and ``own``.
 
 A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
 end with exit code 2; a failed check ends with 1.
@@ -33,6 +33,7 @@ for _name in (
     "campaign",
     "reduce",
     "calibrate",
+    "own",
 ):  # the order of the help
     import_module(f"rtcvt.cli.{_name}")
 

@@ -1,4 +1,4 @@
-"""The command line: ``rtcvt show``, ``simulate``, ``sweep``, ``export``, ``ssp``, ``run``, ``plot``, ``view``,
+"""The command line: ``rtcvt show``, ``new``, ``simulate``, ``sweep``, ``export``, ``ssp``, ``run``, ``plot``, ``view``,
 ``check``, ``map``, ``sheave``, ``campaign``, ``reduce``, ``calibrate`` and ``own``.
 
 A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
@@ -22,6 +22,7 @@ __all__ = ["app", "main"]
 
 for _name in (
     "show",
+    "new",
     "simulate",
     "sweep",
     "export",

@@ -4,8 +4,7 @@ The steps are those of the commands campaign, reduce and check, in one folder. R
 reduced model is made again only if a run is newer. The unit file is written once: changes by the user stay.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.table import Table
 from scipy.stats import binom
 
 from rtcvt.errors import InputError
+from rtcvt.files.toml_edit import edited
 from rtcvt.kind import Checked, Progress, load_unit
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator import check_task, tasks
@@ -86,18 +86,16 @@ def _unit_text(name: str, parameters: Parameters, model: Path) -> str:
     """The shipped unit's file with the values of this belt, and with end stops within its runs."""
     ratio = next(c for c in read_reduced(model).coordinates if c.name == "i")
     pulleys = parameters.pulleys
-    text = read_unit_file(TEMPLATE).text
+    values = {
+        "name": name,
+        "description": f"Variator with the belt {parameters.name}",
+        "reduced": model.name,
+        "ratio.min": f"{ratio.low:.4g}",
+        "ratio.max": f"{ratio.high:.4g}",
+        "parameters.belt.offset": f"{pulleys.alignment_offset:.6g}",
+    }
+    for side in ("primary", "secondary"):
+        values |= {f"parameters.{side}.J": f"{pulleys.J:.6g}", f"parameters.{side}.sheave.R": f"{pulleys.r_max:.6g}"}
+    text = edited(read_unit_file(TEMPLATE).text, values, TEMPLATE)
     text = text[text.index("\nname =") + 1 :]
-    values: Sequence[tuple[str, str]] = (
-        ("name", f'"{name}"'),
-        ("description", f'"Variator with the belt {parameters.name}"'),
-        ("reduced", f'"{model.name}"'),
-        ("min", f"{ratio.low:.4g}"),
-        ("max", f"{ratio.high:.4g}"),
-        *((f"{side}.J", f"{pulleys.J:.6g}") for side in ("primary", "secondary")),
-        *((f"{side}.sheave.R", f"{pulleys.r_max:.6g}") for side in ("primary", "secondary")),
-        ("belt.offset", f"{pulleys.alignment_offset:.6g}"),
-    )
-    for key, value in values:
-        text = re.sub(rf"(?m)^{re.escape(key)} = [^\n#]*", f"{key} = {value}  ", text, count=1)
     return f"# Written by rtcvt own. Pistons, bearings and oil are those of {TEMPLATE}: enter your own.\n\n{text}"

@@ -9,6 +9,7 @@ import typer
 from rtcvt.cli import completion
 from rtcvt.cli.console import command, say
 from rtcvt.errors import InputError
+from rtcvt.files.toml_edit import edited
 from rtcvt.kind import load_unit
 from rtcvt.recording import require_writable, write_text
 from rtcvt.unitfile import parse_unit_file, read_unit_file
@@ -32,7 +33,7 @@ def new(
         raise InputError("--output", "", str(output), "the name of a TOML file that does not exist")
     require_writable(output)
     name = re.sub(r"\W", "_", output.stem)
-    text = re.sub(r'(?m)^name = "[^"]*"', f'name = "{name}"', read_unit_file(unit).text, count=1)
+    text = edited(read_unit_file(unit).text, {"name": f'"{name}"'}, unit)
     load_unit(parse_unit_file(text, output.name, output.parent))  # a name that is none is refused before it is written
     write_text(output, text)
     say(f"{output}: edit it, then rtcvt show {output}; all its keys: rtcvt show {output} --keys")

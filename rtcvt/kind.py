@@ -69,6 +69,7 @@ TASKS = {
     "campaign": "a full model that has campaigns",
     "reduce": "a full model that can be reduced",
     "calibrate": "a full model that can be calibrated",
+    "own": "a full model from which a unit can be made",
 }  # what a kind with this task has, for messages
 
 Progress = Callable[[str, int, int], None]  # name of the work, steps done, steps in all
@@ -349,6 +350,8 @@ class Kind:
         model from these runs.
     calibrate : Task, optional
         Of ``rtcvt calibrate``, which identifies parameters with the full model.
+    own : Task, optional
+        Of ``rtcvt own``: from a unit with a full model to a real-time unit and its errors.
     map : Task, optional
         Of ``rtcvt map``: results of the real-time model over its speeds.
     sheave : Task, optional
@@ -388,6 +391,7 @@ class Kind:
     campaign: Task | None = None
     reduce: Task | None = None
     calibrate: Task | None = None
+    own: Task | None = None
     map: Task | None = None
     sheave: Task | None = None
     recording: Callable[[Path], Any] | None = None

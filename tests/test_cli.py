@@ -26,6 +26,7 @@ from rtcvt import load, read
 from rtcvt.cli import app
 from rtcvt.cli.console import _Command, _in_lines
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.recording import read_recording
 from rtcvt.unitfile import shipped_units
 
@@ -50,6 +51,24 @@ def test_help_of_every_command(rtcvt):
         assert code == 0
         assert "Usage" in text
     assert rtcvt("--version")[1].startswith("rtcvt ")
+
+
+@pytest.mark.parametrize("shipped", ["pushbelt_cvt", "wltc", "car_cvt", "toroidal_kers", "pushbelt_24mm"])
+def test_new_unit_begins_as_a_shipped_one(rtcvt, tmp_path, shipped):
+    """Equal but for its name, built from any folder; nothing is overwritten, and a name that is none leaves no file."""
+    assert rtcvt("new", shipped, "-o", "mine.toml")[0] == 0
+    mine, theirs = load_unit("mine.toml"), load_unit(shipped)
+    assert mine.name == "mine"
+    assert mine.model_dump() == theirs.model_dump() | {"name": "mine"}
+    if mine.models and shipped != "car_cvt":
+        assert len(mine.build().variables) == len(theirs.build().variables)
+    before = (tmp_path / "mine.toml").read_text()
+    for name in ("mine.toml", "1.toml", "mine.txt"):
+        code, _, err = rtcvt("new", shipped, "-o", name)
+        assert code == 2
+        assert name in err
+    assert (tmp_path / "mine.toml").read_text() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.toml"]
 
 
 def test_progress_into_a_file_is_a_line_in_thirty_seconds(capsys):

@@ -82,6 +82,15 @@ and losses, with sheaves as drawn. For results see docs/identification.md.
 gain, parameters; misfit by step; observables and heldout: about, printed, set, posterior, right (share with the printed
 sign); points: by name the posterior's thrust ratio, slip and efficiency (5, 50, 95 %)."""
 
+_OWN = """DIR gets the folders runs, spatial (with --spatial) and heldout, the reduced model BELT.h5, the unit
+BELT_cvt.toml with its FMU, and the pages reduction.html and check.html. End stops, inertias and rims are those of the
+belt and its runs; pistons, bearings and oil are a first guess to be edited in BELT_cvt.toml, which is written once.
+
+The last table says for each output whether its errors at held-out points are as large as uncertainty.* states.
+The limits in check.html are those of the shipped model, which has more runs.
+
+[bold]JSON keys[/] of check.json: as of rtcvt check."""
+
 _SHEAVE = """Linear elastic finite elements of the profiles in [sheaves.loose] and [sheaves.fixed] give what a sheave
 yields under an element: C_k(r, r) by harmonic around the shaft, and the numbers a and A of the source's separable form,
 which can stand under [pulleys] instead of the profiles. Profiles hold where pulleys.a is not given.
@@ -162,6 +171,11 @@ KIND = Kind(
     ),
     reduce=Task(lazily("rtcvt.offline.variator.tasks:reduce"), help=_REDUCE),
     calibrate=Task(lazily("rtcvt.offline.variator.calibration.task:calibrate"), help=_CALIBRATE),
+    own=Task(
+        lazily("rtcvt.offline.variator.own:own"),
+        takes=("plan", "spatial", "held_out", "prior", "output", "scheduler", "workers"),
+        help=_OWN,
+    ),
     sheave=Task(lazily("rtcvt.offline.pushbelt.tasks:sheave"), help=_SHEAVE),
     recording=_of_a_run("rtcvt.offline.pushbelt.tasks:recording"),
     picture=_of_a_run("rtcvt.offline.pushbelt.picture:picture"),

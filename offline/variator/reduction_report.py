@@ -167,8 +167,9 @@ def _mode_pictures(r: Reduction) -> str:
     with drawing(1, 2, 3.0, "modes", shared=False) as (grid, shown):
         a, b = grid[0]
         for n, name in enumerate(_SHOWN):
-            sigma = r.fields.bases[name].sigma
-            a.semilogy(np.arange(1, 61), sigma[:60] / sigma[0], color=COLOURS[n % len(COLOURS)], lw=1.3, label=name)
+            sigma = r.fields.bases[name].sigma[:60]  # fewer than 60 if there are few runs
+            places = np.arange(1, 1 + len(sigma))
+            a.semilogy(places, sigma / sigma[0], color=COLOURS[n % len(COLOURS)], lw=1.3, label=name)
         sigma = r.stack[0].sigma[:60]
         places = np.arange(1, 1 + len(sigma))
         a.semilogy(places, sigma / sigma[0], color="#777777", lw=1.3, ls="--", label="all stacked")

@@ -1,5 +1,5 @@
-"""The command line: ``rtcvt show``, ``simulate``, ``sweep``, ``export``, ``ssp``, ``run``, ``plot``, ``view``,
-``check``, ``map``, ``sheave``, ``campaign``, ``reduce`` and ``calibrate``.
+"""The command line: ``rtcvt show``, ``new``, ``simulate``, ``sweep``, ``export``, ``ssp``, ``run``, ``plot``, ``view``,
+``check``, ``map``, ``sheave``, ``campaign``, ``reduce``, ``calibrate`` and ``own``.
 
 A module for each command, registered when it is imported. Errors that the user can correct are printed as one message
 and end with exit code 2; a failed check ends with 1.
@@ -22,6 +22,7 @@ __all__ = ["app", "main"]
 
 for _name in (
     "show",
+    "new",
     "simulate",
     "sweep",
     "export",
@@ -33,6 +34,7 @@ for _name in (
     "campaign",
     "reduce",
     "calibrate",
+    "own",
 ):  # the order of the help
     import_module(f"rtcvt.cli.{_name}")
 

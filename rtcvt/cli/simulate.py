@@ -33,7 +33,9 @@ from rtcvt.cli.console import (
     write_figures,
 )
 from rtcvt.errors import InputError
+from rtcvt.files.toml_edit import edited
 from rtcvt.kind import Run, Task, Unit, cell, load_unit
+from rtcvt.unitfile import parse_unit_file, read_unit_file
 
 COMMON = (
     "model",
@@ -85,6 +87,9 @@ def simulate(
 ) -> None:
     """Simulate a unit over one of its scenarios, by default the first.
 
+    With a full model that runs offline --set gives keys of the unit file, e.g. contacts.mu=0.1, which the run's file
+    then holds.
+
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
     was active), limits (shares by output that reports the limit), step_cost_us (median, p99), signals: by name unit,
     final, min, max, rms. Of a car with an engine or a battery also energy: fuel_l_per_100km, battery_kWh_per_100km,
@@ -93,6 +98,11 @@ def simulate(
     """
     loaded = load_unit(unit)
     kind = loaded.kind_record
+    full = kind.full is not None and (kind.build is None or (model is Fidelity.full and model not in kind.fidelities))
+    if full and settings:  # keys of the unit file
+        file = read_unit_file(unit)
+        text = edited(file.text, {k: str(v) for k, v in assignments(settings).items()}, "--set")
+        loaded = load_unit(parse_unit_file(text, f"{file.source} with --set", file.folder))
     common: dict[str, Any] = {
         "model": model.value if model else None,
         "scenario": scenario,
@@ -100,8 +110,8 @@ def simulate(
         "figures": figures,
     }
     common |= {"step": None if step is None else seconds("--step", step)}
-    if kind.full is not None and (kind.build is None or (model is Fidelity.full and model not in kind.fidelities)):
-        _run_full(kind.full, loaded, given_to(kind.full, context, common | own))
+    if full and kind.full is not None:
+        _run_full(kind.full, loaded, given_to(kind.full, context, common | own, "settings"))
         return
     refuse_others(context, COMMON)
     common |= {"settings": assignments(settings), "substeps": substeps, "report": report}

@@ -1,6 +1,6 @@
-"""Unit files of vehicle, driveline, driver and cycle, and their real-time models.
+"""Unit files of vehicle, driveline, driver, cycle and pump, and their real-time models.
 
-Equations are in `longitudinal`, `driveline`, `driver` and `cycle`.
+Equations are in `longitudinal`, `driveline`, `driver`, `cycle` and `pump`.
 
 All parameters of the kind are given in the file; a cycle has a table
 of speeds instead. Bare numbers are SI, strings carry their unit.
@@ -18,15 +18,21 @@ from rtcvt.part import Part as AnyPart
 from rtcvt.part import built, table_of
 from rtcvt.table import Constants
 from rtcvt.unitfile import UnitFile, own_file
-from rtcvt.vehicle import cycle, driveline, driver, longitudinal
+from rtcvt.vehicle import cycle, driveline, driver, longitudinal, pump
 
-KINDS: dict[str, Any] = {"vehicle": longitudinal, "driveline": driveline, "driver": driver, "cycle": cycle}
+KINDS: dict[str, Any] = {
+    "vehicle": longitudinal,
+    "driveline": driveline,
+    "driver": driver,
+    "cycle": cycle,
+    "pump": pump,
+}
 
 
 class Part(AnyPart):
     """A unit file of one of these kinds."""
 
-    kind: Literal["vehicle", "driveline", "driver", "cycle"]
+    kind: Literal["vehicle", "driveline", "driver", "cycle", "pump"]
     cycle: Annotated[str, Field(min_length=1)] | None = None  # a CSV file, or a shipped one
 
 

@@ -50,7 +50,7 @@ def test_a_car_pulls_away_as_it_did(name, used, found):
 
 @pytest.mark.parametrize("slope", [0.3, -0.3])
 @pytest.mark.parametrize(
-    "name", ["car_cvt", "car_automatic", "car_electric", "car_cvt_kers", "vehicle_kers", "vehicle_wltc"]
+    "name", ["car_cvt", "car_automatic", "car_electric", "car_cvt_kers", "car_cvt_slip", "vehicle_kers", "vehicle_wltc"]
 )
 def test_every_car_stands_on_a_hill(name, slope):
     """On 30 %, from the start on, with the driver's brakes, whatever its drive does."""
@@ -110,6 +110,26 @@ def test_every_joule_is_accounted_for(run):
     assert found.litres == pytest.approx(100.0 * litres / km, rel=1e-12)
     crank = np.trapezoid(-run["engine.crank.tau"] * run["engine.crank.w"], run.time)
     assert found.delivered == pytest.approx(crank + np.ptp(run["engine.storage.E"][[0, -1]]), rel=0.01)
+
+
+@pytest.mark.slow
+def test_clamping_by_slip_saves_fuel_and_the_pump_is_in_the_books():
+    unit = load_unit("car_cvt_slip")
+    by_slip, by_torque = (
+        simulate(unit.build(parameters=parameters), unit.scenario[0])
+        for parameters in ({}, {"clamp.k_min": 1.0, "clamp.k_max": 1.0})
+    )
+    for run in (by_slip, by_torque):
+        found = balance(run)
+        assert abs(found.residual) < 3e-6
+        assert 0.4e3 < np.mean(run["pump.loss.flow"] + run["pump.loss.pump"]) < 1.5e3
+        assert (run["status.step_too_coarse"] == 0.0).all()
+        assert (run["clamp.force"] <= 1e3 + 80e-4 * 50e5).all()
+    loaded = (by_torque["clutch.clutch.stuck"] == 1.0) & (by_torque["cvt.primary.tau"] > 50.0)
+    force = [np.mean(run["clamp.force"][loaded]) for run in (by_slip, by_torque)]
+    assert force[0] < 0.9 * force[1]
+    assert np.abs(by_slip["cvt.belt.slip"][loaded]).mean() > np.abs(by_torque["cvt.belt.slip"][loaded]).mean()
+    assert balance(by_slip).corrected[0] < balance(by_torque).corrected[0]
 
 
 def test_fuel_is_corrected_for_what_is_stored():

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, read_text
+from rtcvt.files.toml_edit import edited
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
@@ -189,22 +190,9 @@ def unit_text(parameters: Parameters, chosen: Parameters, name: str) -> str:
         new |= _changed(table, was, now)
     if ("pulleys", "a") in new:
         new["pulleys", "A"] = chosen.pulleys.A
-    lines, table = [], ""
-    for line in parameters.text.splitlines():
-        key = line.partition("=")[0].strip()
-        if line.startswith("["):
-            table = line.partition("]")[0].strip("[")
-        if (table, key) in new:
-            value = new.pop((table, key))
-            line = "" if value == () else f"{key} = {_toml(value)}"
-            line = f"{line:<45} # by calibration, {name}" if line else f"# {key}: in a"
-        elif not table and key in ("name", "description"):
-            line = line.replace('"', f'"Parameter set {name}: ', 1) if key == "description" else ""
-            line = line or f'name = "{parameters.name}_{name}"'
-        lines.append(line)
-    if new:
-        raise InputError(parameters.source, ".".join(min(new)), None, "a line of its own in the unit file")
-    return "\n".join(lines) + "\n"
+    values = {"name": f'"{parameters.name}_{name}"', "description": f'"Parameter set {name}: {parameters.description}"'}
+    values |= {".".join(key): f"{_toml(value)}  # by calibration, {name}; before:" for key, value in new.items()}
+    return edited(parameters.text, values, parameters.source)
 
 
 def _changed(table: str, was: dict[str, Any], now: dict[str, Any]) -> dict[tuple[str, str], Any]:

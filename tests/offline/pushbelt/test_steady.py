@@ -15,6 +15,7 @@ from rtcvt.offline.pushbelt.run.snapshots import CELLS, snapshots
 from rtcvt.offline.pushbelt.steady import COLUMNS, NoSteadyStateError, Point, mean, steady
 from rtcvt.offline.pushbelt.theory import at_case
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters, sheaves
+from rtcvt.unitfile import read_unit_file
 
 PARAMETERS = load_parameters("pushbelt_24mm")
 SHEAVES = sheaves(PARAMETERS)
@@ -115,6 +116,18 @@ def test_the_command_writes_a_page_and_its_figures(tmp_path):
     assert "<svg" in page.read_text()
     shown = CliRunner().invoke(app, ["show", "pushbelt_24mm", "--model", "theory", "--case", "LOW", "--json"])
     assert json.loads(shown.output)["thrust_ratio"] == found["thrust_ratio"]
+    changed = tmp_path / "changed.json"
+    settings = ["--set", "contacts.friction.mu=0.12", "--set", "pulleys.J=0.02"]
+    done = CliRunner().invoke(app, [*given[:-1], str(changed), *settings])
+    assert done.exit_code == 0, done.output
+    text = read_unit_file("pushbelt_24mm").text.replace("mu = 0.105", "mu = 0.12")
+    (tmp_path / "own.toml").write_text(text)
+    own = CliRunner().invoke(app, ["show", str(tmp_path / "own.toml"), "--model", "theory", "--case", "LOW", "--json"])
+    thrust = json.loads(own.output)["thrust_ratio"]
+    assert json.loads(changed.read_text())["thrust_ratio"] == pytest.approx(thrust, rel=1e-12)
+    assert abs(thrust - found["thrust_ratio"]) > 1e-3
+    refused = CliRunner().invoke(app, [*given, "--set", "contacts.friktion=0.1"])
+    assert "contacts.friktion: unknown key" in str(refused.exception)
     for given, said in ((["--model", "hybrid"], "theory"), (["--model", "theory"], "one of OD")):
         refused = CliRunner().invoke(app, ["show", "pushbelt_24mm", *given])
         assert refused.exit_code != 0

@@ -150,6 +150,7 @@ GIVEN = {  # columns of numbers that are no results
     "| checker | units | result |": "make test-interop",
     "| in the FMU | content |": "versions of standards",
     "| `--scheme` | what it does | for |": "steps of schemes",
+    "| section | content | state |": "sections and numbers of the sources",
 }
 
 

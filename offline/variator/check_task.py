@@ -13,8 +13,10 @@ from rich.table import Table
 from rtcvt.errors import InputError
 from rtcvt.files import read_json
 from rtcvt.kind import Checked, Progress
+from rtcvt.offline.pushbelt.checks.cases import table as table_of_cases
 from rtcvt.offline.pushbelt.unit.parameters import read_parameters
 from rtcvt.offline.variator.campaign import run_campaign
+from rtcvt.offline.variator.cases import cases_of
 from rtcvt.offline.variator.check import LIMITS, Check, check_heldout, protocol, record_of
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
 from rtcvt.offline.variator.heldout import HeldOut, condense, read_heldout, write_heldout
@@ -65,6 +67,8 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
     lines: list[Any] = [] if found[0].belt == "spatial" else [*spatial_table(reduced.errors)]
     for c in found:
         lines += _tables(unit, c)
+    if known := cases_of(inside, reduced):
+        lines.append(table_of_cases(known))
     figures = found[0].as_numbers() | ({"planar": found[1].as_numbers()} if found[1:] else {})
     figures |= {"model": _digest(inside, reduced), "errors": record | {c.belt: c.record for c in found}}
     failures = [f"{_BELTS[c.belt]}: {text}" for c in found for text in c.failures]

@@ -165,6 +165,7 @@ def test_load_is_that_of_the_plan_else_of_the_unit(tmp_path, parameters, kind):
             share = load.d * 0.05 * run.start.omega_I / run.start.ratio
             assert share == pytest.approx(load_torque(b, 1.0, run.start.F_O, r_O))
             assert pytest.approx(10e-3) == load.J / load.d
+    assert all(load_plan(name)[0].model.load is None for name in shipped_plans())
     with pytest.raises(InputError, match=r"load.*a table with kind"):
         plan_of(tmp_path, SMALL.replace("damper", "brake"))
 

@@ -46,7 +46,7 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
     if fresh and runs is not None:
         raise InputError("--runs", "", runs, "not together with --fresh")
     reduced, folder = read_reduced(path), report.with_name(f"{report.stem}_runs")
-    new = _tables_of(report) if fresh or runs is not None else {}
+    new = tables_of(report) if fresh or runs is not None else {}
     require_writable(report, given["figures"], *new.values())
     if new:
         files = (
@@ -58,9 +58,9 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
         for belt, table in heldout.items():
             write_heldout(table, new[belt])
     else:
-        heldout = {belt: read_heldout(table) for belt, table in _tables_of(path).items() if table.exists()}
+        heldout = {belt: read_heldout(table) for belt, table in tables_of(path).items() if table.exists()}
     if not heldout:
-        allowed = f"to be given: {path.name} comes without held-out runs, {_tables_of(path)['hybrid'].name}"
+        allowed = f"to be given: {path.name} comes without held-out runs, {tables_of(path)['hybrid'].name}"
         raise InputError("--fresh", "", None, allowed)
     record = recorded(inside, reduced, pool)
     found = checks(inside, heldout, reduced, record, progress, {} if runs is None else {"runs": runs})
@@ -94,7 +94,7 @@ def _tables(unit: Variator, c: Check) -> list[Any]:
 def figures(unit: Variator, settings: Mapping[str, float | str], progress: Progress) -> dict[str, Any] | None:
     """Figures of the check against the runs that come with the reduced model; None if there are none."""
     path = reduced_path(unit)
-    tables = {belt: read_heldout(table) for belt, table in _tables_of(path).items() if table.exists()}
+    tables = {belt: read_heldout(table) for belt, table in tables_of(path).items() if table.exists()}
     if not tables:
         return None
     inside, reduced = _inside(unit), read_reduced(path)
@@ -106,7 +106,7 @@ def _inside(unit: Variator) -> Variator:
     return unit if unit.controller is None else variator_inside(unit)
 
 
-def _tables_of(path: Path) -> dict[str, Path]:
+def tables_of(path: Path) -> dict[str, Path]:
     """Held-out runs that come with a reduced model or a report, by belt."""
     return {belt: path.with_name(f"{path.stem}_{plan}.h5") for belt, plan in zip(LIMITS, PLANS, strict=True)}
 

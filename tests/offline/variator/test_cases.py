@@ -46,10 +46,7 @@ def test_planar_and_spatial_belt_slip_alike(name):
     assert case["planar"]["M_O"] == pytest.approx(case["spatial"]["M_O"], rel=0.01, abs=0.1)
 
 
-MISSED = pytest.mark.xfail(reason="the laws are those of a belt with 4.1e8 N/m behind a damper", strict=True)
-
-
-@pytest.mark.parametrize("name", [name if name == "OD" else pytest.param(name, marks=MISSED) for name in RECORD])
+@pytest.mark.parametrize("name", RECORD)
 def test_the_unit_is_the_spatial_belt(name):
     unit = load_unit("pushbelt_cvt")
     found = cases_of(unit, read_reduced(reduced_path(unit)), (name,))

@@ -150,7 +150,7 @@ def variator_state(one: Instance, rng: Generator) -> None:
 def kers_model(fidelity: str) -> Model:
     """The KERS behind a variator, with laws in closed form."""
     text = load_unit("pushbelt_kers").text.partition("[[scenario]]")[0]
-    text = text.replace('reduced = "pushbelt_24mm"', 'reduced = "laws.h5"')
+    text = text.replace('reduced = "pushbelt_24mm_belief"', 'reduced = "laws.h5"')
     return build_kers(read_variator(parse_unit_file(text, "kers.toml")), fidelity, reduced=laws())
 
 

@@ -55,8 +55,8 @@ def build(folder: Path) -> None:
     for name, place in (
         ("fuel.csv", "engine/gasoline_80kw_fuel.csv"),
         ("cycle.csv", "cycles/nedc.csv"),
-        ("red.h5", "reduced/pushbelt_24mm.h5"),
-        ("runs/a.h5", "reduced/pushbelt_24mm.h5"),
+        ("red.h5", "reduced/pushbelt_24mm_belief.h5"),
+        ("runs/a.h5", "reduced/pushbelt_24mm_belief.h5"),
     ):
         shutil.copy(str(package / place), folder / name)
     texts = dict.fromkeys(("net.dbc", "x.fmu", "in.csv", "fig.json"), "mine")
@@ -65,7 +65,7 @@ def build(folder: Path) -> None:
         "part.toml": units["clutch"],
         "engine.toml": units["engine"].replace('"gasoline_80kw_fuel"', '"fuel.csv"'),
         "cycle.toml": units["nedc"].replace('cycle = "nedc"', 'cycle = "cycle.csv"'),
-        "cvt.toml": units["pushbelt_cvt"].replace('"pushbelt_24mm"', '"red.h5"'),
+        "cvt.toml": units["pushbelt_cvt"].replace('"pushbelt_24mm_belief"', '"red.h5"'),
         "runs/set.toml": units["pushbelt_24mm"],
         "plan.toml": shipped_plans()["quick"].read_text(),
         "case.toml": 'duration = "0.01 s"\n',

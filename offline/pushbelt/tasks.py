@@ -272,6 +272,7 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
         raise InputError("--belt", "", given["belt"], "hybrid or spatial")
     if given["belt"] == "spatial":
         return _check_spatial(parameters, given["report"], progress)
+    from rtcvt.offline.pushbelt.checks.cases import on_record, table
     from rtcvt.offline.pushbelt.checks.chapter7 import OTHERS, verify
     from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
 
@@ -284,6 +285,8 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
     ]
     if not result.of_source:
         lines.append(OTHERS)
+    if known := on_record(parameters.name):
+        lines.append(table(known))
     return Checked(report_page(result), result.figures(), lines, result.failures)
 
 

@@ -32,6 +32,7 @@ from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LIMIT
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, frames_of, measure, point_of
+from rtcvt.offline.pushbelt.unit.parameters import Belt
 
 Array = NDArray[np.float64]
 
@@ -125,8 +126,9 @@ def load_samples(
         with open_run(path) as file:
             parameters = json.loads(file.attrs["parameters"])
             found = {k: _text(file[k]) for k in ("unit_file", "plan")}
-            about = about or {"belt": parameters["belt"], "revisions": set(), **found}
-            if parameters["belt"] != about["belt"]:
+            belt = {k: v for k, v in parameters["belt"].items() if k in Belt._fields}  # older files have more
+            about = about or {"belt": belt, "revisions": set(), **found}
+            if belt != about["belt"]:
                 raise InputError(path, "parameters", None, f"the belt of {paths[0].name}")
             about["revisions"].add(str(file.attrs["revision"]))
             if str(file.attrs["created"]) >= latest:  # of a campaign that was extended
@@ -136,7 +138,7 @@ def load_samples(
                 unsettled.append(name)
                 continue
             names.append(name)
-            belt, opened = parameters["belt"], _Opened(file)
+            opened = _Opened(file)
             before.append(_window(opened, frames_of(opened, BEFORE), belt, n, 0, BEFORE))
             rows.append(_window(opened, frames_of(opened, STEADY), belt, n, 0, STEADY))
             rows += _branches(opened, belt, n)

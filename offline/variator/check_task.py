@@ -13,8 +13,10 @@ from rich.table import Table
 from rtcvt.errors import InputError
 from rtcvt.files import read_json
 from rtcvt.kind import Checked, Progress
+from rtcvt.offline.pushbelt.checks.cases import table as table_of_cases
 from rtcvt.offline.pushbelt.unit.parameters import read_parameters
 from rtcvt.offline.variator.campaign import run_campaign
+from rtcvt.offline.variator.cases import cases_of
 from rtcvt.offline.variator.check import LIMITS, Check, check_heldout, protocol, record_of
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
 from rtcvt.offline.variator.heldout import HeldOut, condense, read_heldout, write_heldout
@@ -44,7 +46,7 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
     if fresh and runs is not None:
         raise InputError("--runs", "", runs, "not together with --fresh")
     reduced, folder = read_reduced(path), report.with_name(f"{report.stem}_runs")
-    new = _tables_of(report) if fresh or runs is not None else {}
+    new = tables_of(report) if fresh or runs is not None else {}
     require_writable(report, given["figures"], *new.values())
     if new:
         files = (
@@ -56,15 +58,17 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
         for belt, table in heldout.items():
             write_heldout(table, new[belt])
     else:
-        heldout = {belt: read_heldout(table) for belt, table in _tables_of(path).items() if table.exists()}
+        heldout = {belt: read_heldout(table) for belt, table in tables_of(path).items() if table.exists()}
     if not heldout:
-        allowed = f"to be given: {path.name} comes without held-out runs, {_tables_of(path)['hybrid'].name}"
+        allowed = f"to be given: {path.name} comes without held-out runs, {tables_of(path)['hybrid'].name}"
         raise InputError("--fresh", "", None, allowed)
     record = recorded(inside, reduced, pool)
     found = checks(inside, heldout, reduced, record, progress, {} if runs is None else {"runs": runs})
     lines: list[Any] = [] if found[0].belt == "spatial" else [*spatial_table(reduced.errors)]
     for c in found:
         lines += _tables(unit, c)
+    if known := cases_of(inside, reduced):
+        lines.append(table_of_cases(known))
     figures = found[0].as_numbers() | ({"planar": found[1].as_numbers()} if found[1:] else {})
     figures |= {"model": _digest(inside, reduced), "errors": record | {c.belt: c.record for c in found}}
     failures = [f"{_BELTS[c.belt]}: {text}" for c in found for text in c.failures]
@@ -90,7 +94,7 @@ def _tables(unit: Variator, c: Check) -> list[Any]:
 def figures(unit: Variator, settings: Mapping[str, float | str], progress: Progress) -> dict[str, Any] | None:
     """Figures of the check against the runs that come with the reduced model; None if there are none."""
     path = reduced_path(unit)
-    tables = {belt: read_heldout(table) for belt, table in _tables_of(path).items() if table.exists()}
+    tables = {belt: read_heldout(table) for belt, table in tables_of(path).items() if table.exists()}
     if not tables:
         return None
     inside, reduced = _inside(unit), read_reduced(path)
@@ -102,7 +106,7 @@ def _inside(unit: Variator) -> Variator:
     return unit if unit.controller is None else variator_inside(unit)
 
 
-def _tables_of(path: Path) -> dict[str, Path]:
+def tables_of(path: Path) -> dict[str, Path]:
     """Held-out runs that come with a reduced model or a report, by belt."""
     return {belt: path.with_name(f"{path.stem}_{plan}.h5") for belt, plan in zip(LIMITS, PLANS, strict=True)}
 

@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     fields = 'fields = ["push", "flank_normal"]\ncells = 4\n'
     text = fields + analytic.TEXT.replace('reduced = "none"', 'reduced = "laws.h5"')
     (folder / "variator.toml").write_text(text, encoding="utf-8")
-    text = load_unit("pushbelt_kers").text.replace('reduced = "pushbelt_24mm"', 'reduced = "laws.h5"')
+    text = load_unit("pushbelt_kers").text.replace('reduced = "pushbelt_24mm_belief"', 'reduced = "laws.h5"')
     (folder / "kers.toml").write_text(text, encoding="utf-8")
     return folder
 

@@ -27,7 +27,7 @@ FIDELITIES = ("hybrid", "rigid")
 # RMS error by RMS demand for a sine of 0.5 Hz. Of the hybrid model the slip changes with the torque, by some 0.5 % of
 # the flywheel's speed within half a period, which the feed-forward of the rigid model does not know.
 TRACKING = {"hybrid": 0.1, "rigid": 0.02}
-TEXT = UNIT.text.partition("[[scenario]]")[0].replace('reduced = "pushbelt_24mm"', 'reduced = "laws.h5"')
+TEXT = UNIT.text.partition("[[scenario]]")[0].replace('reduced = "pushbelt_24mm_belief"', 'reduced = "laws.h5"')
 LAWS = analytic.laws()
 MODELS: dict[str, object] = {}
 

@@ -1,5 +1,7 @@
 """Windows of a run: how many there are, their operating points, laws and dimensionless fields, and what is left out."""
 
+import json
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -107,6 +109,13 @@ def test_what_does_not_settle_or_leaves_has_no_part(tmp_path):
     assert samples.run.tolist() == [0] * 4 + [1] * 5 + [2]
     assert samples.slipping.tolist() == [False] * 9 + [True]
     assert not load_samples(files, slip=0.5).slipping.any()
+
+
+def test_a_run_of_an_older_release_may_have_more_numbers_of_its_belt(tmp_path):
+    more = json.dumps({"belt": BELT | {"mu_L": 0.0}})
+    samples = load_samples([write_run(tmp_path / "a.h5"), write_run(tmp_path / "b.h5", parameters=more)])
+    assert len(samples.names) == 2
+    assert "mu_L" not in samples.belt
 
 
 def test_progress_names_every_run(tmp_path):

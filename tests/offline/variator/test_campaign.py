@@ -76,7 +76,7 @@ def test_plans_draw_runs_within_their_space_that_the_belt_can_hold(shipped, para
     plan, runs = load_plan("pushbelt_24mm")[0], shipped
     assert len({run.name for run in runs}) == len(runs)
     points = [run for run in runs if run.name.startswith("point-")]
-    assert len(points) == plan.points.number >= 100
+    assert len(points) == plan.points.number >= 90
     assert sum(len(run.branches) for run in points) == 4 * len(points)
     assert sum(len(run.branches) == 1 for run in runs) >= 30
     for group in plan.refine:
@@ -165,6 +165,7 @@ def test_load_is_that_of_the_plan_else_of_the_unit(tmp_path, parameters, kind):
             share = load.d * 0.05 * run.start.omega_I / run.start.ratio
             assert share == pytest.approx(load_torque(b, 1.0, run.start.F_O, r_O))
             assert pytest.approx(10e-3) == load.J / load.d
+    assert all(load_plan(name)[0].model.load is None for name in shipped_plans())
     with pytest.raises(InputError, match=r"load.*a table with kind"):
         plan_of(tmp_path, SMALL.replace("damper", "brake"))
 

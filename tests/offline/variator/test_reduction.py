@@ -21,7 +21,7 @@ from rtcvt.offline.variator import fields, process, tasks
 from rtcvt.offline.variator.alignment import VALUES, Samples, dimensionless
 from rtcvt.offline.variator.exchange import exchanged
 from rtcvt.offline.variator.fields import KEPT
-from rtcvt.offline.variator.laws import SHIFT, certainty, identify, shift_factor, usable
+from rtcvt.offline.variator.laws import SHIFT, _data, certainty, identify, shift_factor, usable
 from rtcvt.offline.variator.process import evidence, fit
 from rtcvt.offline.variator.reduction import errors_on, figures_of, reduce, reduce_peaks, sliding
 from rtcvt.offline.variator.reduction_report import reduction_page
@@ -101,6 +101,15 @@ def reduced():
     with pytest.MonkeyPatch.context() as quick:
         quick.setattr(fields, "ITERATIONS", 150)
         return reduce(samples, "synthetic", **SMALL), z
+
+
+def test_a_belt_that_hardly_shifts_says_little_of_the_shift_rate():
+    """Its torque has swung, so that the ratio stands still beside a large imbalance: the logarithm is scatter."""
+    samples, z = synthetic(24)
+    stalled = (samples.phase == 1) & (samples.run % 6 == 0)
+    samples.values["x"][stalled] *= 1e-3
+    k = _data(samples, z[:, 4])[0]["k"]
+    assert k.weights[stalled[k.rows]].max() < 1e-3 < 0.1 < np.median(k.weights)
 
 
 def test_bits_do_not_hang_on_the_number_of_workers(monkeypatch):
@@ -439,5 +448,5 @@ def test_the_prior_may_be_a_shipped_model(monkeypatch):
 
     monkeypatch.setattr(tasks, "reduced", reduced)
     given = dict.fromkeys(("name", "report", "json")) | {"heldout": (), "spatial": ()}
-    with pytest.raises(StopIteration, match="pushbelt_24mm"):
-        tasks.reduce([], given | {"output": Path("out.h5"), "prior": Path("pushbelt_24mm")}, None)
+    with pytest.raises(StopIteration, match="pushbelt_24mm_belief"):
+        tasks.reduce([], given | {"output": Path("out.h5"), "prior": Path("pushbelt_24mm_belief")}, None)

@@ -64,7 +64,7 @@ def unit_text():
     """The shipped unit with another name and reduced model."""
     shipped = find_unit("pushbelt_cvt").read_text(encoding="utf-8")
     found = shipped.replace('name = "pushbelt_cvt"', 'name = "v"')
-    found = found.replace('reduced = "pushbelt_24mm"', 'reduced = "constant.h5"')
+    found = found.replace('reduced = "pushbelt_24mm_belief"', 'reduced = "constant.h5"')
     assert found.count('"v"') == found.count("constant.h5") == 1
     return found
 

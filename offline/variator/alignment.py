@@ -1,17 +1,17 @@
-"""Runs of a campaign, aligned: operating points, laws and belt fields of all runs in the same dimensionless terms.
+"""Alignment of runs of a campaign: operating points, laws and belt fields of all runs in the same dimensionless terms.
 
-Windows. What is averaged is a window of a run (`windows`): the settled state, each branch behind its lead, and of a
-long branch, a transient, each single revolution.
+Windows. Means are over a window of a run (`windows`): the settled state, each branch after its lead, and of a long
+branch, a transient, each single revolution.
 
 Operating point. i, xi, kappa and f of the same window (`windows`), and the thrust ratio F_I/F_O, which decides whether
 and how fast the ratio shifts.
 
-Fields. The four sections of the belt have `CELLS` cells each in every run (`snapshots`), whatever their lengths: arcs
-and spans stay in place when the ratio differs. Values are made dimensionless by what they grow with:
+Fields. The four sections of the belt have `CELLS` cells each in every run (`snapshots`), for any lengths: arcs and
+spans keep their places when the ratio differs. Values are made dimensionless by their scale:
 
     N/m   force per length    times length of the section, over F_O: its mean over the section is the force over F_O
     N     force               over F_O
-    m     offset              over the stretch of the ring under F_O, l_R F_O/EA
+    m     offset              over the elongation of the ring under F_O, l_R F_O/EA
     m/s   slip                over v
 
 Powers are over F_O v.
@@ -36,7 +36,7 @@ from rtcvt.offline.pushbelt.unit.parameters import Belt
 
 Array = NDArray[np.float64]
 
-USED = 0.12  # speed loss up to which windows tell the laws how slip goes on, lest they extrapolate below SLIPPING
+USED = 0.12  # largest speed loss of windows for the laws, above SLIPPING so that they do not extrapolate below it
 LONG = 3.0  # revolutions; a longer branch is cut into single ones
 
 VALUES = {
@@ -47,7 +47,7 @@ VALUES = {
     "loss": "all losses over F_O v",
     "sliding": "loss of longitudinal sliding on the flanks over F_O v",
     "transmitted": "power given off at the secondary shaft over F_O v",
-    "received": "power taken in at the primary shaft over F_O v",
+    "received": "power into the primary shaft over F_O v",
     "loop": "length of the taut path [m]",
     "elastic": "energy stored in joints, ring and flanks over F_O [m]",
     "radius": "r_I/r'_I",
@@ -80,7 +80,7 @@ class Samples(NamedTuple):
     texts: dict[str, str]
 
     def of(self, rows: Any) -> "Samples":
-        """Some of the windows; what belongs to runs stays."""
+        """Some of the windows; data of runs stay."""
         return self._replace(
             run=self.run[rows],
             phase=self.phase[rows],

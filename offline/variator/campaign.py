@@ -1,9 +1,9 @@
-"""Runs of a plan on the processors at hand or on a cluster (dask.distributed), and the index of what is there.
+"""Runs of a plan on the processors at hand or on a cluster (dask.distributed), and the index of the existing runs.
 
-A folder holds a campaign: NAME.h5 for each run that has ended, NAME.h5.partial for each that was stopped, NAME.failed
-with the reason for each that has not been able to, and index.csv. The files are all there is: what is missing is run or
-goes on, what is there is left alone if it is a run of this plan and unit, and the index is made anew from the files. A
-run that failed is tried again at the next start.
+The folder of a campaign has NAME.h5 for each finished run, NAME.h5.partial for each interrupted one, NAME.failed with
+the reason for each failed one, and index.csv. The files are the only state: missing runs are made or continued,
+existing ones are kept if they are runs of this plan and unit, and the index is written again from the files. A failed
+run is repeated at the next start.
 
 Workers write their files themselves; those of a cluster need the folder under the same name.
 """
@@ -72,9 +72,9 @@ def run_campaign(
     progress: Callable[[str, int, int], None] | None = None,
     runs: Sequence[Run] | None = None,
 ) -> Campaign:
-    """Run what is missing of a plan, and write the index.
+    """Make the missing runs of a plan, and write the index.
 
-    Ctrl-C keeps every run that has ended; the next call goes on.
+    Ctrl-C keeps every finished run; the next call continues.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def run_campaign(
     plan, plan_text : Plan, str
         The plan and the text of its file.
     folder : Path
-        Made if it is not there.
+        Folder of the campaign; created if missing.
     scheduler : str, optional
         Address of a dask scheduler; by default `workers` processes are started here.
     workers : int, optional
@@ -91,12 +91,12 @@ def run_campaign(
     progress : callable, optional
         Called with a text, steps done and steps in all.
     runs : sequence of Run, optional
-        These and no others; default: those of the plan.
+        Only these runs; default: those of the plan.
 
     Raises
     ------
     InputError
-        A plan or unit that cannot be, or a folder with runs of another one. Nothing is run then.
+        An impossible plan or unit, or a folder with runs of another one. Nothing is run then.
     KeyboardInterrupt
         After Ctrl-C, when the index is written.
     """
@@ -145,7 +145,7 @@ def run_campaign(
 
 
 def _expected(name: str, runs: int, steps: int, cost: float, processes: int) -> str:
-    """What a campaign will take; `cost` is the processor time of a step [s]."""
+    """Expected duration of a campaign; `cost` is the processor time of a step [s]."""
     total = steps * cost
     long = f"{total / 3600:.1f} h" if total > 7200 else f"{total / 60:.0f} min" if total > 120 else f"{total:.0f} s"
     each = total / processes
@@ -165,7 +165,7 @@ def state_of(folder: Path, names: Iterable[str]) -> Campaign:
     return Campaign(done, failed, tuple(n for n in names if n not in failed and n not in done))
 
 
-_HALF = re.compile(r"(h5|h5\.partial|failed)\.[a-z0-9_]{8}\.(h5|partial|failed)")  # of a temporary file behind the run
+_HALF = re.compile(r"(h5|h5\.partial|failed)\.[a-z0-9_]{8}\.(h5|partial|failed)")  # suffix of a temporary file
 
 
 def _hold(folder: Path) -> int | None:
@@ -199,8 +199,8 @@ def _folder(folder: Path) -> Path:
 
 
 def _is_there(path: Path, run: Run, parameters: Parameters, text: str) -> bool:
-    """Whether this run is there, as long as it is wanted (without branches it goes on); another run under its name is
-    an error."""
+    """Whether this run exists, at least as long as required (a run without branches is continued); another run under
+    its name is an error."""
     if not path.exists():
         return False
     with open_run(path) as file:
@@ -258,7 +258,7 @@ def computed(
         futures = {client.submit(*call, pure=False): key for key, call in calls.items()}
         for future in as_completed(list(futures)):
             if future.cancelled():
-                allowed = "one that lives as long as the runs; those that ended are kept, and the same command goes on"
+                allowed = "one that lives as long as the runs; finished runs are kept, and the same command continues"
                 raise InputError("--scheduler", "", scheduler, allowed)
             error = future.exception()
             yield futures[future], future.result() if error is None else None, error
@@ -268,8 +268,8 @@ def computed(
 def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
     """A client of the scheduler at this address, or of a cluster of local processes that ends with it.
 
-    The local one listens on the loopback alone, serves no pages, and takes work only from who holds its certificate,
-    which is made for it and never written: a scheduler runs what it is sent, from any user of the machine.
+    The local one listens on the loopback alone, serves no pages, and accepts work only from clients with its
+    certificate, which is made for it and never written: a scheduler executes code from anyone who can connect to it.
 
     Raises
     ------
@@ -314,8 +314,8 @@ def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
 
 _TLS = "; certificates are read from dask's configuration, distributed.comm.tls"
 _OPEN = (
-    "%s: without TLS anyone who reaches this scheduler has it run what they like; start it, its workers and rtcvt with "
-    "certificates (dask's configuration distributed.comm.tls) and give its address as tls://"
+    "%s: without TLS this scheduler executes code from anyone who can connect to it; start it, its workers and rtcvt "
+    "with certificates (dask's configuration distributed.comm.tls) and give its address as tls://"
 )
 
 

@@ -1,32 +1,32 @@
-"""Hybrid and rigid model of a variator against held-out runs of the full model, and what their errors consist of.
+"""Hybrid and rigid model of a variator against held-out runs of the full model, and the parts of their errors.
 
 All models run with the boundary values of the full model: omega_I, F_O and the load torque as functions of time; while
-it settles the ratio that its end stop held, from the release on its F_I. The reduced models settle with their ratio
-control, whose force is the F_I that holds the ratio.
+it settles the ratio at its end stop, from the release on its F_I. The reduced models settle with their ratio control,
+whose force is the F_I of a constant ratio.
 
-Settled states are compared by their means over the last window of the full model. What the full model loses is what
-goes in and is not stored: P_I + P_O + P_ax - E'; efficiency is that of the power at the secondary with this loss. Each
-error is split:
+Settled states are compared by their means over the last window of the full model. The loss of the full model is the
+power supplied and not stored: P_I + P_O + P_ax - E'; efficiency is that of the power at the secondary with this loss.
+Each error is split:
 
     full        the window before against the last one: scatter of the full model
     laws        the identified laws at the full model's own operating point (i, xi, kappa, F_O, y): the regression
-    structure   the hybrid model against the laws: what operating point and structure of the model add
+    structure   the hybrid model against the laws: the share of operating point and structure of the model
 
-Transients are compared over time, by RMS(model - full)/RMS(full) of each run. The RMS of the signal itself is the
-measure: a torque may cross zero and rests at a level that is no error. This norm hides small changes of the ratio:
-`ratio, of its change` divides by RMS(i - i(0)) instead, or by a hundredth of i(0) where that is larger. It says nothing
-about a torque near zero: `primary torque, of the capacity` divides by the RMS of 2 mu F_O r'_I/cos(delta_0), the most
-that the clamping of the secondary holds. Splits of the ratio, RMS over the same:
+Transients are compared over time, by RMS(model - full)/RMS(full) of each run. The reference is the RMS of the signal
+itself: a torque may cross zero, and its mean level is no error. This norm hides small changes of the ratio: `ratio, of
+its change` divides by RMS(i - i(0)) instead, or by a hundredth of i(0) where that is larger. It is meaningless for a
+torque near zero: `primary torque, of the capacity` divides by the RMS of 2 mu F_O r'_I/cos(delta_0), the capacity by
+the clamping of the secondary. Parts of the ratio's error, RMS over the same:
 
     full        scatter of the full model around its means over a revolution
     laws        x of the laws along the full model's own path, integrated: no feedback by the model's own ratio
-    inserted    the hybrid model with F_I scaled such that its ratio holds at the full model's own thrust ratio
+    inserted    the hybrid model with F_I scaled such that its ratio is constant at the full model's own thrust ratio
 
 of torque and speed:
 
     full          as above: belt and pulleys of the full model may vibrate by themselves
     at its ratio  the hybrid model's values brought to ratio i and shift rate of the full model, without the error of
-                  the ratio: speeds and torques go with 1/i, J omega_I (1/i)'/i accelerates the secondary
+                  the ratio: speeds and torques are proportional to 1/i, J omega_I (1/i)'/i accelerates the secondary
 
 Since such a vibration is no error of a mean, torque and speed are also compared by their means over a revolution.
 
@@ -37,15 +37,15 @@ states, in force steps and in passages of transients:
     projection  the full model's field less its projection on the modes of the reduced model
     laws        the regression of the coefficients at the full model's own operating point
 
-Over several runs a figure is the quadratic mean of the runs' errors, the largest, or what 95 % of them keep. No limit
-is below `SCATTER` times the scatter of the full model in the same figure. A state in which the full model slips
+Over several runs a figure is the quadratic mean of the runs' errors, the largest, or the limit of 95 % of them. No
+limit is below `SCATTER` times the scatter of the full model in the same figure. A state in which the full model slips
 macroscopically (|speed loss| > `SLIPPING`) has no thrust ratio or slip to compare: such states are only listed, with
-what the reduced models say of them. y during a passage follows from the run's own F_I,eq, moved from the settled state
-to the passage by the law.
+the outputs of the reduced models. y during a passage follows from the run's own F_I,eq, moved from the settled state to
+the passage by the law.
 
-What ships, the laws with their corrections, is checked against runs of the spatial belt, the planar laws against runs
-of the planar one; limits are those of `LIMITS` by the belt. Errors of earlier runs may be pooled with new ones. Runs
-and laws share what the secondary turns (`protocol`), or their errors say nothing.
+The shipped model, the laws with their corrections, is checked against runs of the spatial belt, the planar laws against
+runs of the planar one; limits are those of `LIMITS` by the belt. Errors of earlier runs may be pooled with new ones.
+Runs and laws must have the same load on the secondary (`protocol`), or their errors are meaningless.
 """
 
 import tomllib
@@ -68,7 +68,7 @@ Array = NDArray[np.float64]
 
 STILL = 0.01  # of the ratio at the start: a smaller change is measured against this
 MODELS = ("hybrid", "rigid")
-SCATTER = 1.3  # times what the full model itself scatters is allowed, if that is above a limit
+SCATTER = 1.3  # allowed error as a multiple of the full model's scatter, if above a limit
 _BOTH = {
     ("primary torque, mean over a revolution", "quadratic mean"): 0.05,
     ("secondary speed", "quadratic mean"): 0.03,
@@ -109,7 +109,7 @@ class Driven(Protocol):
         1 where the operating point is outside the data, and tau_I, the mean since the time before."""
 
     def flank_normal(self, start: float, stop: float) -> Array:
-        """Mean field [N/m] between two times [s] of what was played last; before 0: of the settled state."""
+        """Mean field [N/m] between two times [s] of the last run; before 0: of the settled state."""
 
     def peak(self, start: float, stop: float) -> float:
         """The same of the output that gives the field's peak [N/m]."""
@@ -119,7 +119,7 @@ class Laws(Protocol):
     """The identified laws at given operating points, arrays of the same shape; F_O in [N]."""
 
     def steady(self, ratio: Array, xi: Array, kappa: Array, F_O: Array) -> dict[str, Array]:
-        """Without shifting: thrust_ratio, slip, loss: force on the belt that takes the lost power, over F_O."""
+        """Without shifting: thrust_ratio, slip, loss: lost power over the speed of the belt, over F_O."""
 
     def k(self, ratio: Array, xi: Array, kappa: Array, F_O: Array, y: Array) -> Array:
         """Coefficient of shifting [1/N]."""
@@ -134,7 +134,7 @@ class Laws(Protocol):
         """Ratio at the rocking edges of the closed belt at these radii of the neutral fibre on the primary [m]."""
 
 
-# --- what is compared
+# --- compared quantities
 
 
 class Settled(NamedTuple):
@@ -165,7 +165,7 @@ class Branched(NamedTuple):
 class Field(NamedTuple):
     """Flank normal force of a passage: source (full, before, hybrid, rigid, projection, laws) -> (cells,).
 
-    peaks: what the models put out as its largest value, by model.
+    peaks: its largest value as output of the models, by model.
     """
 
     held: HeldRun
@@ -205,8 +205,8 @@ class Figure:
     def cause(self) -> str:
         """The largest cause of the hybrid model's error.
 
-        Errors of causes add up in their squares. What one cause takes is ``sqrt(e^2 - r^2)``, with the error e of the
-        model and the error r that remains when this cause is removed.
+        Errors of causes add up in their squares. The share of one cause is ``sqrt(e^2 - r^2)``, with the error e of the
+        model and the error r without this cause.
         """
         whole = self.value["hybrid"]
         known = {k: v for k, v in self.parts.items() if np.isfinite(v)}
@@ -235,7 +235,7 @@ Errors = dict[str, dict[str, float]]  # source -> run -> error
 
 
 class Compared(NamedTuple):
-    """Errors of a quantity: of both models, and of the parts of the hybrid one's split."""
+    """Errors of a quantity: of the two models, and of the parts of the hybrid one's split."""
 
     name: str
     errors: Errors
@@ -290,7 +290,8 @@ class Check:
 
     @property
     def coverage(self) -> dict[str, tuple[int, float, float]]:
-        """Of outputs that say their uncertainty: settled states, shares of the errors within one and two of it."""
+        """For outputs with an uncertainty: number of settled states, shares of the errors within once and twice the
+        uncertainty."""
         found = ((c.name, np.array([*c.errors["hybrid"].values()])) for c in self.compared if not c.statistics)
         counted = {name: e[np.isfinite(e)] for name, e in found}
         return {name: (len(e), *within(e, 1.0)) for name, e in counted.items() if len(e)}
@@ -396,9 +397,9 @@ def check_heldout(
     models : mapping
         ``hybrid`` and ``rigid``.
     laws : Laws
-        What both are made of.
+        The laws of the models.
     step : float
-        Of the reduced models [s].
+        Step of the reduced models [s].
     progress : callable, optional
         Called with (run, runs done, runs in all).
     """
@@ -447,13 +448,13 @@ def _point(p: Mapping[str, Any]) -> tuple[Array, Array, Array, Array]:
 
 
 def protocol(plan: str, unit_file: str) -> dict[str, Any] | None:
-    """What the secondary turns by the texts of a plan and of a belt: the plan's load, else the belt's."""
+    """The load on the secondary by the texts of a plan and of a belt: the plan's load, else the belt's."""
     found: dict[str, Any] | None = tomllib.loads(plan).get("model", {}).get("load")
     return found or tomllib.loads(unit_file).get("load")
 
 
 def _efficiency(P_O: float, loss: float) -> float:
-    """Of power from one shaft to the other, with `P_O` into the secondary and what is lost on the way."""
+    """Efficiency of power from one shaft to the other, with `P_O` into the secondary and the loss."""
     return -P_O / (loss - P_O) if P_O < 0.0 else 1.0 - loss / P_O
 
 
@@ -606,7 +607,7 @@ def compared_of(
 
 
 def _scaled(states: list[Settled], tops: Mapping[str, Field]) -> list[Compared]:
-    """Errors of settled states over the standard deviations that the hybrid model says."""
+    """Errors of settled states over the standard deviations of the hybrid model."""
     full: dict[str, list[float]] = {}
     own: dict[str, list[float]] = {}
     for s in states:

@@ -37,9 +37,9 @@ _BELTS = {"spatial": "spatial", "hybrid": "planar"}  # in words
 
 
 def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Checked:
-    """What ships against runs of the spatial belt, and the planar laws against runs of the planar belt.
+    """Check the shipped model against runs of the spatial belt, and the planar laws against runs of the planar belt.
 
-    The runs are those that come along, or those that match ``runs``; errors that are on record are pooled with theirs.
+    The runs are the shipped ones, or those that match ``runs``; recorded errors are pooled with theirs.
     """
     inside, report = _inside(unit), given["report"]
     path, fresh, runs, pool = reduced_path(inside), given["fresh"], given["runs"], given["pool"]
@@ -128,7 +128,8 @@ def checks(
     progress: Progress,
     more: Mapping[str, Any] | None = None,
 ) -> list[Check]:
-    """Of the belts of which there are runs: first what ships, then the planar laws; `record` as `recorded` gives it."""
+    """Checks of the belts with runs: first the shipped model, then the planar laws; `record` is a result of
+    `recorded`."""
     about = {"unit": unit.name, "reduced model": f"{reduced.name}, revision {reduced.attributes.get('revision', '')}"}
     about |= {"load": protocol(reduced.plan, reduced.unit_file)} | dict(more or {})
     found = []
@@ -141,7 +142,7 @@ def checks(
 
 
 def _digest(unit: Variator, reduced: ReducedModel) -> str:
-    """What tells a unit's laws and parameters from others."""
+    """Digest that identifies a unit's laws and parameters."""
     known = hashlib.sha256(repr(sorted(unit.values().items())).encode())
     for table in (law_table(reduced), field_table(reduced)):
         known.update(table.tobytes())
@@ -149,12 +150,12 @@ def _digest(unit: Variator, reduced: ReducedModel) -> str:
 
 
 def recorded(unit: Variator, reduced: ReducedModel, pool: Path | None = None) -> dict[str, Any]:
-    """Errors of earlier runs by belt, from `pool` or what comes with the reduced model; none of other laws.
+    """Errors of earlier runs by belt, from `pool` or the reduced model's folder; without those of other laws.
 
     Raises
     ------
     InputError
-        `pool` is no such file, or of another unit or other laws.
+        `pool` is not such a file, or of another unit or other laws.
     """
     own = reduced_path(unit)
     path = own.with_name(f"{own.stem}_errors.json") if pool is None else pool
@@ -174,7 +175,7 @@ def recorded(unit: Variator, reduced: ReducedModel, pool: Path | None = None) ->
 
 
 def _runs(reduced: ReducedModel, name: str, folder: Path, progress: Progress) -> list[Path]:
-    """Files of the runs of a plan of the full model behind `reduced`, what is missing run now."""
+    """Files of the runs of a plan of the full model of `reduced`; missing runs are made now."""
     parameters = read_parameters(parse_unit_file(reduced.unit_file, f"unit file in {reduced.name}"))
     plan, text = load_plan(name)
     folder = folder / name

@@ -1,17 +1,18 @@
-"""Runs that a campaign chooses itself, where a law is most uncertain, until it is good enough.
+"""Choice of further runs of a campaign, where a law is most uncertain, until its error is small enough.
 
-Candidates are `CANDIDATES` operating points more of the plan's space, the same ones at each call, named ``chosen-000``
-and on: what was chosen once goes on after a stop. A Gaussian process (`process`) of the settled states predicts them
-with the covariance K, and its spread s (`spread`) says how large errors really are there, which near fronts is several
-times what distances tell. Of both together, C_mn = K_mn s_m s_n/sqrt(V_m V_n) with V = diag(K) + noise^2, the largest
-variance is chosen. Where the laws are wanted at the operating points of a recording (`points_of`), that run n is chosen
-which takes most, ``sum_m C_mn^2/(C_nn + noise^2)``, off the variances at these m (Cohn, Ghahramani and Jordan 1996,
-section 3). What a run would tell is taken off, which needs no result; and so on, for `BATCH` runs or a twentieth of
-those that are there. One of `EVEN` is not chosen but the next candidate in line.
+Candidates are `CANDIDATES` further operating points of the plan's space, the same ones at each call, named
+``chosen-000`` and so on: chosen runs are continued after an interruption. A Gaussian process (`process`) of the settled
+states predicts them with the covariance K, and its spread s (`spread`) is the size of the errors there, which near
+fronts is several times that by distances. With both, C_mn = K_mn s_m s_n/sqrt(V_m V_n) with V = diag(K) + noise^2, the
+candidate with the largest variance is chosen. If the laws are wanted at the operating points of a recording
+(`points_of`), the run n is chosen that reduces the variances at these m most, by ``sum_m C_mn^2/(C_nn + noise^2)``
+(Cohn, Ghahramani and Jordan 1996, section 3). The information of a chosen run is subtracted, which needs no result; and
+so on, for `BATCH` runs or a twentieth of the existing ones. One of `EVEN` is not chosen but the next candidate in
+order.
 
-The error that is expected over the plan's space, of which the candidates are a sample, or over the wanted points is the
-root mean square of s there, times what the cross-validated errors of the runs that nobody chose have by theirs: s
-counts shares of the errors, and a few large ones make most of a mean square (`calibration`).
+The expected error over the plan's space, of which the candidates are a sample, or over the wanted points is the root
+mean square of s there, times the ratio of the cross-validated errors of the evenly drawn runs to their s: s is fitted
+to shares of the errors, and a few large errors dominate a mean square (`calibration`).
 """
 
 import logging
@@ -47,8 +48,8 @@ EVEN = 4  # one of so many candidates is never chosen, but run in its turn
 LEAST = 20  # settled states that a process needs
 NAME = "chosen"
 QUANTITIES = ("thrust ratio", "slip")
-MOST = 400  # points of a use
-MOVING = 0.5  # speed of the belt [m/s] below which a recording says nothing
+MOST = 400  # largest number of wanted points
+MOVING = 0.5  # speed of the belt [m/s] below which points of a recording are left out
 
 
 class Target(NamedTuple):
@@ -109,7 +110,7 @@ def points_of(path: Path, parameters: Parameters, space: Space) -> Array:
 def run_until(
     parameters: Parameters, plan: Plan, text: str, folder: Path, target: Target, use: Array | None = None, **how: Any
 ) -> tuple[Campaign, float]:
-    """Run a plan, then what is chosen, until the `target` is met or no candidate is left.
+    """Run a plan, then chosen runs, until the `target` is met or no candidate is left.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def run_until(
 
     Returns
     -------
-    Campaign, float : the state, chosen runs with it, and the error that is expected
+    Campaign, float : the state, including chosen runs, and the expected error
     """
     larger, progress = with_candidates(plan), how.get("progress")
     every = []
@@ -206,8 +207,8 @@ def calibration(e: Array, s: Array) -> float:
 def expected(
     s: Samples, settled: NDArray[np.int64], points: Array, quantity: str
 ) -> tuple[Process, Array, Array, tuple[Array, Array]]:
-    """Process of a quantity of `settled` states, places (m, d) and spread (m,) of the `points` (m, 4), and errors of
-    the states by others with what these say of their spread."""
+    """Process of a quantity of `settled` states, places (m, d) and spread (m,) of the `points` (m, 4), and
+    cross-validated errors of the states with their spread."""
     z = s.point[settled]
     coordinates = ranges_of(np.vstack([z, points]))
     length = float(s.values["loop"][settled].mean())

@@ -1,14 +1,15 @@
-"""What the spatial belt changes of the laws of the hybrid one: corrections of a reduced model.
+"""Corrections of a reduced model: effects of the spatial belt on the laws of the hybrid one.
 
-What the laws miss at runs of the spatial belt, which has another contact of the flanks too, is a Gaussian process over
-the operating point (ln i, xi, ln kappa, f; `process`), kept as splines (`rtcvt.variator.reduced`): of thrust
-ratio, losses and peaks the difference of the logarithms; of the speed loss that of asinh(s/0.002); exit forces over F_O
-and the margin as they are. The losses, which contacts across the belt raise everywhere, differ by a constant too; the
-others by nothing away from all points, where the laws stay those of the hybrid belt. No length of a process is below
-the standard deviation of the places, since a few dozen points say nothing of what changes faster. Processes of nine
-tenths of the points, each with lengths of its own, predict the others: where the squares of what they miss are not less
-than those of the differences, by Student's t test of the pairs, there is no correction. States next to macro-slip count
-less for slip. Errors are those of every fourth point in turn, by the corrections that the others give.
+The errors of the laws at runs of the spatial belt, which also has another contact of the flanks, are a Gaussian process
+over the operating point (ln i, xi, ln kappa, f; `process`), stored as splines (`rtcvt.variator.reduced`): for thrust
+ratio, losses and peaks the difference of the logarithms; for the speed loss that of asinh(s/0.002); for exit forces
+over F_O and the margin the difference itself. The losses, which contacts across the belt raise everywhere, differ by a
+constant too; the other differences are zero far from all points, where the laws stay those of the hybrid belt. No
+length of a process is below the standard deviation of the places, since a few dozen points contain nothing about faster
+changes. Processes of nine tenths of the points, each with its own lengths, predict the others: if their squared errors
+are not less than those of the differences, by Student's t test of the pairs, there is no correction. States next to
+macro-slip have less weight for slip. Errors are those of every fourth point in turn, with the corrections from the
+others.
 
 Runs that slip macroscopically or have not settled are left out.
 """
@@ -52,8 +53,8 @@ class Spatial(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """coefficients (*`uncertainty.SPLINES`, 6 + peaks) by `CORRECTIONS` and peaks; deviation (4,): RMS of what is
-    missed at points left out, less the laws' own uncertainty, by `UNCERTAIN`; errors: of held-out spatial runs."""
+    """coefficients (*`uncertainty.SPLINES`, 6 + peaks) by `CORRECTIONS` and peaks; deviation (4,): RMS error at
+    held-out points, less the laws' own uncertainty, by `UNCERTAIN`; errors: of held-out spatial runs."""
 
     coefficients: Array
     deviation: Array
@@ -84,7 +85,7 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
 
 
 def correct(t: Spatial, model: ReducedModel) -> Correction:
-    """What the planar `model` lacks, from all points; errors with what the points that are not held out say."""
+    """Correction of the planar `model` from all points; errors of held-out points by the correction from the others."""
     n = len(t.point)
     coefficients, missed = _coefficients(t, model, np.ones(n, dtype=bool))
     errors = {"spatial.points": float(n)}
@@ -135,7 +136,7 @@ def _carried(model: ReducedModel) -> float:
 
 
 def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[Array, dict[str, float]]:
-    """Coefficients of the splines from the points `used`, and what others miss at one of them, by name."""
+    """Coefficients of the splines from the points `used`, and cross-validated errors at these, by name."""
     x, at = (
         scaled(model.coordinates[:4], model.shift, z)
         for z in (t.point, grid_of(model.coordinates, model.shift, SPLINES))
@@ -174,7 +175,7 @@ def _smooth(x: Array, y: Array, weights: Array, offset: bool) -> Process:
 
 
 def _crossed(x: Array, y: Array, weights: Array, offset: bool) -> Array:
-    """What each tenth of the data is predicted to be by a process of the others."""
+    """Prediction of each tenth of the data by a process of the others."""
     found, fold = np.empty(len(y)), np.arange(len(y)) % FOLDS
     for k in range(FOLDS):
         a, b = fold != k, fold == k

@@ -45,7 +45,7 @@ class Player:
         self._cells = slice(places[0], places[-1] + 1)
         self._settled: Instance | None = None
         self._load = Load()
-        self._turning = 0.0, 0.0  # twist of the load's shaft [rad], speed behind it [rad/s]
+        self._turning = 0.0, 0.0  # twist of the load's shaft [rad], speed after it [rad/s]
         self._rest = np.empty(0)
         self._time = np.empty(0)
         self._fields = np.empty((0, 4 * CELLS))
@@ -144,7 +144,7 @@ class Player:
         return x
 
     def _step(self, x: Instance, tau_O: float, about: str) -> None:
-        """A step under the torque `tau_O` from outside; what the load turns turns as it did before."""
+        """A step under the external torque `tau_O`; the load keeps turning as before."""
         load, (twist, omega) = self._load, self._turning
         x.u[self._u["secondary.tau"]] = (1.0 - load.far) * tau_O + load.d * omega - load.K * twist
         if x.step(STEP) == FAILED:
@@ -156,7 +156,7 @@ class Player:
 
 
 def _held(grid: Array, time: Array, values: Array) -> Array:
-    """Means over the intervals of `grid` of values that are linear between their times; the last one goes on."""
+    """Means over the intervals of `grid` of values that are linear between their times; the last one is extended."""
     t = np.union1d(grid, time[time <= grid[-1]])
     v = np.interp(t, time, values)
     total = np.concatenate([[0.0], np.cumsum(0.5 * (v[1:] + v[:-1]) * np.diff(t))])
@@ -215,6 +215,6 @@ class RecordedLaws:
         return np.column_stack([np.ravel(a) for a in (ratio, xi, kappa, f, y)])
 
     def _unit(self, ratio: float, F_O: float) -> Array:
-        """What makes a force per length of cells dimensionless [m/N]."""
+        """Factor that makes a force per length of cells dimensionless [m/N]."""
         lengths = np.array([np.interp(ratio, self._ratio[::-1], a[::-1]) for a in self._length.T])
         return np.repeat(lengths, CELLS) / F_O

@@ -1,6 +1,6 @@
-"""Windows of a belt whose pulleys are exchanged: each run of the full model tells the laws of a second operating point.
+"""Windows of a belt whose pulleys are exchanged: each run of the full model gives data of a second operating point.
 
-The full model's pulleys are alike. Turned by half a revolution in the plane of the belt, the same motion is that of a
+The full model's pulleys are equal. Turned by half a revolution in the plane of the belt, the same motion is that of a
 variator with the pulleys' names exchanged. With zeta = F_I/F_O of the window, the torque ratio xi_I of the primary by
 F_I, the speed loss s, powers over F_O v, and radii r of the neutral fibre, r' of the rocking edges:
 
@@ -9,7 +9,7 @@ F_I, the speed loss s, powers over F_O v, and radii r of the neutral fibre, r' o
     x = (dr_I/dt)/(omega_I r_I) -> (dr_O/dt)/(omega_O r_O),  dr_O/dt = -(pi - phi)/phi dr_I/dt
 
 with half the wrapped angle phi of the secondary, cos(phi) = (r_I - r_O)/d_A. Only points within the range of the data
-are used, so that this range stays what was run.
+are used, so that this range stays that of the runs.
 """
 
 import numpy as np

@@ -9,19 +9,19 @@ for that. A network of two hidden layers with ``s(a) = a/sqrt(1 + a^2)`` learns 
 over the scaled coordinates t of the operating point. All fields share the hidden layers, since a front passes through
 all of them at the same place. Training is a separable least-squares problem (Golub and Pereyra 1973). For given hidden
 layers the output weights W_3, b_3 are those of a ridge regression. They are at their minimum, so the gradient of the
-reduced problem with respect to the other weights is that with W_3, b_3 held. L-BFGS minimises from a random start::
+reduced problem with respect to the other weights is that with constant W_3, b_3. L-BFGS minimises from a random start::
 
     min over W_1, b_1, W_2, b_2 of   |h W_3' + b_3 - Z|^2/(2 n) + DECAY (|W_1|^2 + |W_2|^2)/2 + RIDGE |W_3|^2/2
 
 Z are the coefficients of all fields in the principal directions of the data. Each field is divided by the root mean
 square of its snapshots and by the root of the number of fields, and multiplied by its `SHARE`. `NETWORKS` networks from
-different starts are averaged, so that the start matters less. Of the modes that hold 99.99 % of the energy those are
+different starts are averaged, so that the start matters less. Of the modes with 99.99 % of the energy those are
 kept that the operating point predicts.
 
 Errors are those of runs that had no part in the training: cross-validation leaves out a fifth of the runs at a time.
-Trainings run side by side, one on each processor: matrices of these sizes take longer on two than on one. They are in
-single precision: it takes less than half the time, and another start changes errors as much. The weights behind them
-are solved in double precision.
+Trainings run in parallel, one on each processor: matrices of these sizes need longer on two than on one. They are in
+single precision, which needs less than half the time, and another start changes errors as much. The output weights are
+solved in double precision.
 """
 
 import os
@@ -54,10 +54,10 @@ KEPT = (
     "element_offset",
 )
 POSITIVE = ("flank_normal",)  # one-sided contacts
-ENERGY = 0.9999  # of the snapshots of a field
+ENERGY = 0.9999  # share of the energy of a field's snapshots
 GAIN = 1.01  # modes are kept until their cross-validated error is within this factor of the least
-SHARE = {"flank_normal": 2.0}  # what a field counts in the training, 1 by default; its limits are the closest ones
-TARGETS = 96  # principal directions that the training sees
+SHARE = {"flank_normal": 2.0}  # weight of a field in the training, 1 by default; its limits are the closest ones
+TARGETS = 96  # principal directions in the training
 UNITS = (160, 96)  # of the two layers of a network
 NETWORKS = 2
 FOLDS = 5

@@ -1,14 +1,14 @@
-"""Where the thrust ratio jumps: places of fronts in the space of operating points.
+"""Jumps of the thrust ratio: places of fronts in the space of operating points.
 
-Where the push force changes strands, the elements of an arc press against each other or stand apart, and the thrust
-ratio changes by up to a tenth within a few hundredths of the torque ratio. Such a front lies at xi = X(i, kappa, f),
+Where the push force changes strands, the elements of an arc are either pressed together or apart, and the thrust ratio
+changes by up to a tenth within a few hundredths of the torque ratio. Such a front is at xi = X(i, kappa, f),
 
     X = sum_k c_k b_k,    b = 1, h, 4 q, ln f, L, 5 kappa, 4 q L, 4 q ln f, L ln f, (ln f)^2, 5 kappa ln f
     q = (i - 1)/(i + 1),   h = q/sqrt(q^2 + 0.05^2),   L = log10(100 kappa)
 
-and a Gaussian process (`process`) knows it by the place u/sqrt(1 + u^2), u = (xi - X)/w, on which it may bend as
+and a Gaussian process (`process`) has it as the place u/sqrt(1 + u^2), u = (xi - X)/w, on which it may bend as
 sharply as the data ask for. c and w of all fronts are those of the largest evidence of the data, together with the
-process' own lengths, amplitude and noise; a normal prior holds c within 0.1 and ln w within 0.7 of where they start.
+process' own lengths, amplitude and noise; a normal prior holds c within 0.1 and ln w within 0.7 of their start values.
 """
 
 import numpy as np
@@ -24,8 +24,8 @@ WIDTH = 0.04
 STARTS = -0.25, -0.1, 0.05, 0.15  # X of the fronts
 STEPS = 240
 _TURN = 0.05
-_SLOW = 5e-4  # least kappa that is told apart
-_FREE = np.append(np.full(11, 0.1), 0.7)  # of the prior
+_SLOW = 5e-4  # smallest distinguished kappa
+_FREE = np.append(np.full(11, 0.1), 0.7)  # standard deviations of the prior
 
 
 def fronts_at(fronts: Fronts, z: Array) -> Array:
@@ -36,7 +36,7 @@ def fronts_at(fronts: Fronts, z: Array) -> Array:
 def find(places: Array, z: Array, y: Array, omega: Array) -> Fronts:
     """The fronts of data y (m,) with weights omega (m,), at operating points z (m, 4).
 
-    places (m, d): what the process knows besides, see `process.fit`.
+    places (m, d): further coordinates of the process, see `process.fit`.
     """
     start = np.zeros((len(STARTS), 12))
     start[:, 0] = STARTS

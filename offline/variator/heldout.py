@@ -1,15 +1,15 @@
 """Held-out runs of the full model as one small table, for the check of the reduced models.
 
-Of each run the table keeps
+The table has for each run
 
 - the means of `SUMMARY` over its windows,
-- of each branch the boundary values and what follows from them, over time, `COLUMNS`; its first row is the settled
-  state: the boundary values that hold it and the means over the window `steady`,
+- of each branch the boundary values and the results, over time, `COLUMNS`; its first row is the settled state: its
+boundary values and the means over the window `steady`,
 - the mean of the fields `KEPT` over passages: the windows, and in a branch of several revolutions `PASSAGES` single
   revolutions spread over it, each with the operating point there.
 
 Fields are stored as float32 of which the last 12 bits of 23 are rounded off (2.4e-4 of the value), which packs them to
-half the size. Everything else is stored as float32, too; all of it is far below what the full model scatters.
+half the size. Everything else is stored as float32, too; the rounding is far below the scatter of the full model.
 """
 
 import json
@@ -44,7 +44,7 @@ LONG = 3.0  # revolutions: from here on a branch is a transient
 _KEPT_BITS = 11  # of the fraction of a field's float32
 
 COLUMNS: dict[str, tuple[str, str]] = {  # unit and description
-    "time": ("s", "since the end stop was taken away"),
+    "time": ("s", "since the end stop was removed"),
     "F_I": ("N", "clamping force of the primary, given"),
     "F_O": ("N", "clamping force of the secondary, given"),
     "omega_I": ("rad/s", "speed of the primary, given"),
@@ -237,7 +237,7 @@ def write_heldout(table: HeldOut, path: Path) -> None:
     Raises
     ------
     InputError
-        The file cannot be written; nothing is left behind.
+        The file cannot be written; no partial file remains.
     """
     with new_hdf5(path, SEAL) as file:
         file.attrs.update(table.attributes)

@@ -1,35 +1,35 @@
 """The laws of a reduced variator from the windows of a campaign: thrust ratio, shifting, speed loss and losses.
 
-Each law is found by a Gaussian process (`process`) and kept as a table of its mean: coefficients of quadratic splines
-and of polynomials in y (`rtcvt.variator.regression`). So the regression may use whatever explains the data. Its places
-are the scaled coordinates and
+Each law is found by a Gaussian process (`process`) and stored as a table of its mean: coefficients of quadratic splines
+and of polynomials in y (`rtcvt.variator.regression`). So the regression may use any coordinates that explain the data.
+Its places are the scaled coordinates and
 
-    h         q/sqrt(q^2 + b^2), q = (i - 1)/(i + 1): the rings' friction turns round at i = 1
+    h         q/sqrt(q^2 + b^2), q = (i - 1)/(i + 1): the rings' friction changes direction at i = 1
     sigma     the torque ratio from its zero on a fine scale
     ln kappa
     u         share of the wrapped arcs that is active by the belt's velocity model (`steady_belt`)
-    fronts    where zeta jumps, found with the data (`fronts`), for zeta; only from `FOR_FRONTS` settled states on
+    fronts    jumps of zeta, found with the data (`fronts`), for zeta; only from `FOR_FRONTS` settled states on
     U         -ln(1 - share of a pulley's capacity), |xi|/(zeta y) and |xi|, for the others: near macroscopic slip they
               change several times
 
-Data. The signs that mechanics demands are those of exponentials: ln of zeta, k, c and lambda is regressed.
+Data. The signs required by mechanics are those of exponentials: ln of zeta, k, c and lambda is regressed.
 
     zeta     F_I/F_O of settled states over that of the velocity model, which is the law where there are no data; or
-             over that of the reduced model of another belt, whose other laws are then expected as well
+             over that of the reduced model of another belt, whose other laws are then the reference as well
     y        of a window: F_I/(F_O zeta), zeta that of the run's settled state, moved to the window's point by the law
-    k        x/(f (y - 1)); what scatters in it grows as 1/|y - 1|, and counts accordingly less
+    k        x/(f (y - 1)); its scatter grows as 1/|y - 1|, and its weight falls
     c        P_slide/(F_O v) cos(delta_0)/(2 mu (xi^2 + xi_0^2)), from the sliding power of the flanks: it is the creep
              that loses this power, limited at low torque, where the flanks slide for other reasons
-    e        the whole speed loss: asinh of it by a small one is regressed and kept; e is what is left without c xi
+    e        the whole speed loss: asinh of it by a small one is regressed and stored; e is the rest without c xi
     lambda   loss/(F_O v) less that of shifting, 2 tan(delta_0) (F_I - F_eq) dr_I/dt/(F_O v), and of creep,
-             2 mu c xi^2/cos(delta_0); its logarithm is regressed with that of creep, which is then taken off
+             2 mu c xi^2/cos(delta_0); its logarithm is regressed with that of creep, which is then subtracted
 
 Shift rates of the wrong sign, which are small, are left out.
 
-Weights. A settled state counts for zeta by the revolutions that it is a mean of, since where zeta jumps the belt
-changes sides every few revolutions, and less the more the secondary's speed vibrates and the more the thrust ratio has
-changed from the window before. For c, e and lambda it counts `SETTLED` times as much as a window that shifts, which is
-shorter.
+Weights. The weight of a settled state for zeta is the number of revolutions of its mean, since where zeta jumps the
+belt changes sides every few revolutions. It is less the more the secondary's speed vibrates and the more the thrust
+ratio has changed since the window before. For c, e and lambda it is `SETTLED` times that of a window that shifts, which
+is shorter.
 """
 
 from collections.abc import Callable, Mapping
@@ -139,7 +139,7 @@ def identify(
 ) -> Identified:
     """Laws of windows that are all `usable`; `tell` is called with the number of laws done; `shapes` of the splines.
 
-    With the model `prior` of another belt the processes are those of what is not as there.
+    With the model `prior` of another belt the processes are those of the differences from it.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def _expected_thrust(
 
 
 def _expected(prior: ReducedModel | None, z: Array, belt: Mapping[str, float]) -> dict[str, Array]:
-    """What is expected of the data of `_data` at operating points (n, 5)."""
+    """Reference of the data of `_data` at operating points (n, 5)."""
     if prior is None:
         return dict.fromkeys(LAWS, np.zeros(len(z)))
     found = replace(prior, peaks=()).evaluate(z)

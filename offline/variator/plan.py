@@ -1,28 +1,28 @@
-"""Plan of a campaign: which operating points and transients the full model runs through.
+"""Plan of a campaign: operating points and transients of the full model.
 
 A plan is a TOML file. ``[space]`` bounds the operating points: ratio of the radii at the rocking edges, speed of the
 primary, torque ratio and clamping force of the secondary (`schedule`). They are drawn from a scrambled Halton
-sequence (`scipy.stats.qmc`), evenly in ln i, ln omega_I, xi and ln F_O. ``[points]`` asks for operating points with a
-branch for each range of force factors y_I, drawn within; each ``[[transient]]`` for runs with one branch, whose y_I,
-clamping factor y_O (of both forces) and torque ratio afterwards are drawn likewise, where they are given; each
-``[[refine]]`` for more operating points, within ranges of their own.
+sequence (`scipy.stats.qmc`), evenly in ln i, ln omega_I, xi and ln F_O. ``[points]`` requests operating points with a
+branch for each range of force factors y_I, drawn within; each ``[[transient]]`` runs with one branch, whose y_I,
+clamping factor y_O (of the two forces) and torque ratio afterwards are also drawn, where they are given; each
+``[[refine]]`` more operating points, within its own ranges.
 
-Drawn again is a point that cannot be: where the velocity model (`velocity_model`) finds no belt or one that slips,
-where the torque ratio is above `capacity` of what the pulleys hold, 1 on the secondary and the model's F_I/F_O on the
-primary, or where the belt is faster than `belt_speed` or kappa = m* v^2/F_O above `kappa`. The same holds for loads and
-forces at the end of a branch, and F_O stays within its range. A primary that gives way holds less torque: where the
-lowest y_I would exceed `capacity`, all y_I below 1 are drawn nearer to it, in proportion. What slips nevertheless is a
-result. Points with a `least_load` have at least this share of the capacity.
+An impossible point is drawn again: where the velocity model (`velocity_model`) finds no belt or one that slips, where
+the torque ratio is above `capacity` of the pulleys' capacity, 1 on the secondary and the model's F_I/F_O on the
+primary, or where the belt is faster than `belt_speed` or kappa = m* v^2/F_O above `kappa`. The same applies to loads
+and forces at the end of a branch, and F_O stays within its range. A primary with less force carries less torque: where
+the lowest y_I would exceed `capacity`, all y_I below 1 are drawn nearer to 1, in proportion. Runs that slip
+nevertheless are results. Points with a `least_load` have at least this share of the capacity.
 
 The belt may have two settled states, where the push force changes strands and, with and without vibrations, next to the
 capacity. With `approach` a run begins (`schedule`) at a torque ratio whose magnitude is larger by this much, but at
 most `FROM` of the capacity, above which the load rises to its own.
 
-A model `spatial` starts behind `before` revolutions of the hybrid model, which count as settling. A `[[twin]]` has the
-same points once more with another model or step: what two models make of a point is compared (`twins`), and, where the
-step alone differs, how far the starts of one model scatter.
+A model `spatial` starts after `before` revolutions of the hybrid model, which are part of the settling. A `[[twin]]`
+has the same points once more with another model or step: the results of two models are compared (`twins`), and, where
+only the step differs, the scatter by the start of one model.
 
-What the secondary turns is the plan's `load` (`pushbelt.unit.load`), else the unit's, else its load torque alone.
+The load on the secondary is the plan's `load` (`pushbelt.unit.load`), else the unit's, else its load torque alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -291,7 +291,7 @@ def runs_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
 
 
 def _with(run: Run, belt: Fidelity, before: float, step: float | None) -> Run:
-    """The run with a belt; a spatial one without a given step takes the one that suits it."""
+    """The run with a belt; a spatial one without a given step gets its default step."""
     if belt == "hybrid":
         return run
     settings = replace(run.settings, model=belt, before=before, step=step)
@@ -326,7 +326,7 @@ def _chosen(plan: Plan, b: Belt, s: Sheaves, p: Points) -> Iterator[Run]:
         there = _point(plan.model_copy(update={"space": space}), np.full(4 + len(p.force_factors), 0.5), k, b, p)
         run = _possible(space, b, s, plan.model, there, p.least_load, p.approach)
         if run is None:
-            raise InputError(plan.source, f"{p.name}.at", str(k), "points that the belt can take")
+            raise InputError(plan.source, f"{p.name}.at", str(k), "points that are possible for the belt")
         yield run
 
 
@@ -410,7 +410,7 @@ def _drawn(
             found += 1
             yield run
     if found < number:
-        raise InputError(plan.source, "space", None, f"more than one point in {_DRAWS} that the belt can take")
+        raise InputError(plan.source, "space", None, f"more than one point in {_DRAWS} possible for the belt")
 
 
 def _possible(space: Space, b: Belt, s: Sheaves, m: Model, run: Run, least: float, approach: float) -> Run | None:

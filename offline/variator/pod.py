@@ -1,13 +1,13 @@
 """Proper orthogonal decomposition of belt fields (Cebulla 2014, section 6.3; Chatterjee 2000).
 
 Snapshots are rows here, x_n on M places with the weights w of a quadrature. The modes u_k minimise, for every number of
-them, what is left of all snapshots,
+them, the rest of all snapshots,
 
     sum_n |x_n - sum_k <u_k, x_n> u_k|_w^2,    <a, b> = sum_m w_m a_m b_m,    <u_j, u_k> = delta_jk
 
 They come from the singular value decomposition X diag(sqrt w) = A diag(sigma) V^T, u_k = v_k/sqrt(w): (6.126) to
-(6.129), transposed and in this inner product. sigma_k^2 is the energy of mode k, and what a basis of K modes misses is
-the sum of the sigma^2 behind it. Nothing is subtracted beforehand: the first mode is about the mean field.
+(6.129), transposed and in this inner product. sigma_k^2 is the energy of mode k, and the error of a basis of K modes is
+the sum of all further sigma^2. Nothing is subtracted beforehand: the first mode is about the mean field.
 
 Several fields make one stacked snapshot, each divided by its root mean square over all snapshots and places, so that a
 field's share of the energy does not depend on its unit.
@@ -34,18 +34,18 @@ class Basis(NamedTuple):
 
 
 def pod(X: Array, weights: Array | None = None, energy: float = 0.999, most: int | None = None) -> Basis:
-    """Basis of the snapshots `X` that holds a share of their energy.
+    """Basis of the snapshots `X` with a share of their energy.
 
     Parameters
     ----------
     X : (n, M) array
         Snapshots in rows.
     weights : (M,) array, optional
-        Of the inner product, positive; 1 by default.
+        Weights of the inner product, positive; 1 by default.
     energy : float
         Share of the sum of all sigma^2, 0 to 1.
     most : int, optional
-        No more modes than these.
+        Largest number of modes.
     """
     w = np.ones(X.shape[1]) if weights is None else np.asarray(weights, dtype=float)
     root = np.sqrt(w)
@@ -75,7 +75,7 @@ def reconstruction(basis: Basis, a: Array) -> Array:
 
 
 def projection_error(basis: Basis, X: Array) -> float:
-    """Norm of what the projections miss of the snapshots (n, M), relative to that of the snapshots."""
+    """Norm of the error of the projections of the snapshots (n, M), relative to that of the snapshots."""
     rest = X - reconstruction(basis, coefficients(basis, X))
     return float(np.sqrt(np.sum(rest**2 * basis.weights) / np.sum(X**2 * basis.weights)))
 
@@ -86,5 +86,5 @@ def scales(fields: Mapping[str, Array]) -> dict[str, float]:
 
 
 def stacked(fields: Mapping[str, Array], scale: Mapping[str, float]) -> Array:
-    """Fields (n, M) one behind the other, each divided by its scale, in the order of `scale`."""
+    """Fields (n, M) one after another, each divided by its scale, in the order of `scale`."""
     return np.concatenate([fields[name] / scale[name] for name in scale], axis=1)

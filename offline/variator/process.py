@@ -5,12 +5,12 @@ Matern with nu = 5/2, a length l_j for each coordinate)
 
     cov(y_m, y_n) = a^2 (1 + r + r^2/3) exp(-r) + delta_mn s^2/omega_n,   r^2 = 5 sum_j (x_mj - x_nj)^2/l_j^2
 
-with the noise s and weights omega of the data. Those l, a, s are taken that make the evidence of the data largest; beta
+with the noise s and weights omega of the data. l, a, s maximise the evidence of the data; beta
 is estimated with a flat prior. With C the covariance, e all ones and P = C^-1 - C^-1 e e' C^-1/(e' C^-1 e)
 
     -ln p(y) = ln det(C)/2 + y' P y/2 + const,     mean(x) = beta + k(x)' P y
 
-Without an offset beta is zero and P = C^-1: away from data, by some of its lengths, the process goes to nothing.
+Without an offset beta is zero and P = C^-1: some lengths away from data the process is zero.
 
 Predictions of a group of data by all others, with the same l, a, s, need no other fit (section 5.4.2, for groups):
 
@@ -33,14 +33,14 @@ from threadpoolctl import threadpool_limits
 Array = NDArray[np.float64]
 
 STEPS = 40
-CHUNK = 200  # places evaluated at a time: what they need stays in the cache
-LEAST = 0.1  # noise by the standard deviation of the data: below, cross-validated errors grow again
+CHUNK = 200  # places evaluated at a time: their matrices stay in the cache
+LEAST = 0.1  # least noise over the standard deviation of the data: below, cross-validated errors grow again
 LEAST_NOISE = 1e-5  # by the amplitude
 
 
 @dataclass(frozen=True)
 class Process:
-    """A Gaussian process behind its data: places (n, d), lengths (d,), and what follows from them."""
+    """A Gaussian process with its data: places (n, d), lengths (d,), and factors derived from them."""
 
     places: Array
     lengths: Array
@@ -67,7 +67,7 @@ def fit(
     shortest: float = 0.018,
     offset: bool = True,
 ) -> tuple[Process, Array]:
-    """The process of largest evidence, and what each group of the data is predicted to be by the others (n,).
+    """The process of largest evidence, and the predictions of each group of the data by the others (n,).
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ def fit(
     groups : (n,) array
         Group of each of the data.
     weights : (n,) array, optional
-        Of the data: their noise is s/sqrt(weight).
+        Weights of the data: their noise is s/sqrt(weight).
     most : int
         Data, drawn at random, from which lengths, amplitude and noise are found.
     shortest : float
         Least length.
     offset : bool
-        Whether there is a beta.
+        Whether the process has an offset beta.
     """
     d = x.shape[1]
     omega = np.ones(len(y)) if weights is None else weights
@@ -124,7 +124,7 @@ def posterior(process: Process, x: Array) -> Array:
 
 @contextmanager
 def side_by_side() -> Iterator[Callable[..., Iterator[Any]]]:
-    """A `map` that works on every processor with one thread each; matrices of these sizes take longer on two."""
+    """A `map` that works on every processor with one thread each; matrices of these sizes need longer on two."""
     with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
             yield pool.map

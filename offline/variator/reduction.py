@@ -6,18 +6,18 @@ Peaks. The logarithms of the forces' largest magnitudes over the belt come from 
 those of the fields (`fields`) but smaller: they are evaluated in every step, with or without fields. All six share the
 units.
 
-Uncertainty. See `uncertainty`: splines of what cross-validation errs by.
+Uncertainty. See `uncertainty`: splines of the errors of cross-validation.
 
-Sliding. How a belt shifts that slides on the primary, one number (`sliding`), comes from windows that no law has seen.
+Sliding. The shift rate of a belt that slides on the primary, one number (`sliding`), comes from windows without a law.
 
 Fields. See `fields`: networks over the same scaled coordinates.
 
-Windows that slip by more than the samples were loaded for (`alignment.USED`) are left out, as are those of runs whose
-settled state does. Errors count below `windows.SLIPPING`, so that no law ends where it is measured.
+Windows with more slip than the samples were loaded for (`alignment.USED`) are left out, as are those of runs with such
+a settled state. Errors are evaluated below `windows.SLIPPING`, so that no law ends where it is measured.
 
 Errors are those of runs that had no part in the weights: cross-validation leaves out a tenth of the runs at a time, of
 networks a fifth.
-What the full model itself scatters is the change from the window before the settled one.
+The scatter of the full model is the change from the window before the settled one.
 """
 
 from collections.abc import Callable, Mapping
@@ -59,11 +59,11 @@ PEAK_UNITS = (64, 48)
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduced model and how it came to be.
+    """A reduced model and the data of its reduction.
 
-    samples and y (n,): of the windows used; laws: by name, `zeta` among them; fields: bases, what was kept of them and
-    cross-validated fields; stack: basis of all kept fields together, each over its scale; dropped: how many data were
-    not used, and why; uncertain: errors and their standard deviations by others.
+    samples and y (n,): of the windows used; laws: by name, including `zeta`; fields: bases, kept modes and
+    cross-validated fields; stack: basis of all kept fields together, each over its scale; dropped: numbers of data that
+    were not used, by reason; uncertain: cross-validated errors and their standard deviations.
     """
 
     model: ReducedModel
@@ -252,8 +252,8 @@ def errors_on(
     settled states (relative); their speed loss and efficiency (absolute, efficiency above a torque ratio of 0.1);
     the shift rate (relative to the root mean square of all); of each field the root mean square error by its largest
     magnitude, ``field.NAME``, and the error of that magnitude (relative), ``peak.NAME``, over all windows.
-    ``projection.NAME`` is what the field's modes miss, relative to the norm of all snapshots, ``projection.stacked``
-    what the basis of all fields together misses (`Reduction.stack`).
+    ``projection.NAME`` is the error of the field's modes, relative to the norm of all snapshots, ``projection.stacked``
+    that of the basis of all fields together (`Reduction.stack`).
     ``within.NAME.one`` and ``.two`` are shares of the errors within one and two of the model's standard deviations.
     ``repeat.*`` are changes from the window before the settled one, divided by sqrt(2). ``inside`` is the share of
     windows within the range of the model's data.
@@ -313,7 +313,8 @@ def errors_on(
 
 
 def figures_of(reduction: Reduction) -> dict[str, Any]:
-    """Figures of a reduction: counts, cross-validated errors of the laws and fields, and what tables miss of laws."""
+    """Figures of a reduction: counts, cross-validated errors of the laws and fields, and errors of the tables of
+    laws."""
     laws, missed = {}, tables_miss(reduction.samples, reduction.y, reduction.laws, reduction.model)
     for name, q in reduction.laws.items():
         e = np.abs(q.crossed - (np.log(q.data) if q.log else q.data))

@@ -158,7 +158,7 @@ def _fields(r: Reduction, found: Mapping[str, dict[str, dict[str, float]]]) -> s
     head = ("field", "99 %", "99.9 %", "99.99 %", "kept", "projection", "error", "median")
     return table(head, rows, range(1, 8)) + (
         "<p>Modes for a share of the energy of all time-averaged snapshots; kept: those that the operating point "
-        "predicts. Projection: what these miss, relative to the norm of all snapshots. Error: cross-"
+        "predicts. Projection: the error of these, relative to the norm of all snapshots. Error: cross-"
         "validated RMS over the belt by the field's largest magnitude, RMS and median over all windows.</p>\n"
     )
 
@@ -203,7 +203,9 @@ def _field_pictures(r: Reduction) -> str:
         for ax, n in zip(grid[0], chosen, strict=True):
             i, xi, _, f = s.point[n]
             note_right(ax, f"i = {i:.2f}, xi = {xi:.2f}, {f * F_REF / 1e3:.0f} kN")
-    return shown("Settled fields, over F_O: full model, and dashed what cross-validation predicts from the other runs.")
+    return shown(
+        "Settled fields, over F_O: full model, and dashed the prediction by cross-validation from the other runs."
+    )
 
 
 def _places() -> Array:

@@ -1,4 +1,4 @@
-"""Report of a variator's check: hybrid and rigid model beside held-out runs of the full model, as one HTML page.
+"""Report of a variator's check: hybrid and rigid model against held-out runs of the full model, as one HTML page.
 
 Full model coloured, hybrid model red and dashed on top, rigid model grey and dotted.
 """
@@ -19,7 +19,7 @@ from rtcvt.offline.variator.check import LOADED, MODELS, Branched, Check, Field,
 
 Array = NDArray[np.float64]
 
-FAR = 6.0  # times what is allowed: errors beyond are drawn there
+FAR = 6.0  # multiple of the allowed error: larger errors are drawn there
 _HYBRID = RIGID
 PARTS = {
     "full": "scatter of the full model itself",
@@ -32,7 +32,7 @@ PARTS = {
 
 
 def report_page(check: Check, planar: Check | None = None) -> str:
-    """The report as a self-contained HTML page; `planar`: errors of the planar laws, which it lists behind."""
+    """The report as a self-contained HTML page; `planar`: errors of the planar laws, listed at the end."""
     title = f"{check.about.get('unit', check.heldout.unit)}: hybrid and rigid against full model"
     transient = sum(s.held.transient for s in check.settled)
     others = "" if "runs" in check.about else " that the reduced model was not made from"
@@ -43,7 +43,7 @@ def report_page(check: Check, planar: Check | None = None) -> str:
         f"<p>The full model has errors of its own, which come on top. {_estimates(check)} Both sides are the belt "
         "alone, without bearings, seals and oil (docs/validation.md).</p>\n",
         _unsettled(check),
-        under("errors", f"Errors and what they consist of: {_of(check)}", _errors(check.figures), _strata(check)),
+        under("errors", f"Errors and their parts: {_of(check)}", _errors(check.figures), _strata(check)),
         *(under("planar", f"Errors of {_of(c)}", _errors(c.figures)) for c in (planar,) if c is not None),
         under("states", "Settled states", _states(check.settled)),
         under("steps", "Force steps", _steps([b for b in check.branched if not b.held.transient and not b.slipping])),
@@ -56,11 +56,11 @@ def report_page(check: Check, planar: Check | None = None) -> str:
 
 
 def _estimates(check: Check) -> str:
-    """What is known of the full model's own parameters."""
+    """Knowledge of the full model's own parameters."""
     unit = check.heldout.unit
     if is_belt_of(unit, check.heldout.parameters.get("belt", {})):
         return f"Most stiffnesses, dampings and frictions of {text(unit)} are estimates (docs/identification.md)."
-    return f"What was not measured of the stiffnesses, dampings and frictions of {text(unit)} is an estimate."
+    return f"Stiffnesses, dampings and frictions of {text(unit)} that were not measured are estimates."
 
 
 # --- summary
@@ -83,7 +83,9 @@ def _verdict(check: Check) -> str:
 
 
 def _of(check: Check) -> str:
-    what = "what ships against the spatial belt" if check.belt == "spatial" else "planar laws against the planar belt"
+    what = (
+        "shipped model against the spatial belt" if check.belt == "spatial" else "planar laws against the planar belt"
+    )
     return f"{what}, {check.runs} runs"
 
 
@@ -143,8 +145,8 @@ def _errors(figures: Sequence[Figure]) -> str:
         "worst",
     )
     return (
-        "<p>What is allowed holds for the hybrid model; the rigid model has neither slip nor elastic belt. Parts are "
-        "measured one by one and do not add up.</p>\n" + table(head, rows, (1, 3, 4))
+        "<p>The allowed errors are those of the hybrid model; the rigid model has neither slip nor elastic belt. "
+        "Parts are measured one by one and do not add up.</p>\n" + table(head, rows, (1, 3, 4))
     )
 
 
@@ -207,7 +209,7 @@ def _states(settled: Sequence[Settled]) -> str:
             ax.set_xlabel("torque ratio of the secondary")
             ax.tick_params(labelbottom=True)
     return shown(
-        "Dashed: what is allowed, for the quadratic mean and, outer lines, for the largest. Errors of more than "
+        "Dashed: allowed errors, for the quadratic mean and, outer lines, for the largest. Errors of more than "
         f"{number(FAR)} times that are drawn at the border."
     )  # fmt: skip
 
@@ -369,12 +371,12 @@ def _method(check: Check) -> str:
     ]
     return (
         "<p>All models get the full model's boundary values: speed of the primary, clamping forces, load torque. While "
-        "it settles the full model's primary stands at its end stop; the reduced models hold the same ratio by their "
-        "ratio control, and their force is the one that holds it. Settled states are means over "
+        "it settles the full model's primary is at its end stop; the reduced models keep the same ratio by their "
+        "ratio control, and their force is the one of a constant ratio. Settled states are means over "
         "whole revolutions. "
         "Transients are compared by the RMS of the difference over the RMS of the full model's signal; since a ratio "
         "never comes near zero, its error is also given relative to how far it moved, and that of the primary torque, "
-        "which may be near zero, relative to its capacity, the largest that the clamping of the secondary holds. The "
+        "which may be near zero, relative to its capacity, the largest torque by the clamping of the secondary. The "
         "flank normal force is compared cell by cell, 64 on each arc. Efficiency is compared where the torque ratio is "
         f"at least {number(LOADED)}; below, next to no power is carried. States in which the full model slips by more "
         f"than {percent(SLIPPING)} are listed only.</p>\n" + table(("", ""), rows) + f"<h3>Plan of the runs</h3>\n<pre>"

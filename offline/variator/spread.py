@@ -1,15 +1,15 @@
-"""How far a law is off: a standard deviation over the operating point, from the errors that cross-validation made.
+"""Uncertainty of a law: a standard deviation over the operating point, from the errors of cross-validation.
 
-The error of a datum that others predict (`process.fit`) holds what the regression misses and what the full model itself
-scatters. Both change over the operating point by more than the process' own variance does, which knows distances alone
-and not where the law is steep. So a second process knows the size of the errors,
+The error of a datum predicted by the others (`process.fit`) contains the error of the regression and the scatter of the
+full model. Both change over the operating point by more than the process' own variance does, which depends on distances
+alone and not on the slope of the law. So a second process describes the size of the errors,
 
     s(x) = c exp(mean(x)),    of the data ln(|e| + median|e|/10)
 
-and c puts as many of the errors within s and 2 s as those of a normal distribution, a mean of both in the logarithm in
-which the second counts three times: errors have long tails where a belt changes sides, and 2 s is what is relied on.
-Causes that are not in the errors add up in their squares: the bands of the parameters, and the spread of the spatial
-correction (`together`)."""
+and c is chosen so that as many of the errors are within s and 2 s as for a normal distribution, by a mean of the two in
+the logarithm in which the second has three times the weight: errors have long tails where a belt changes sides, and
+users rely on 2 s. Causes that are not in the errors add up in their squares: the bands of the parameters, and the
+spread of the spatial correction (`together`)."""
 
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ class Spread(NamedTuple):
 
 
 def spread(x: Array, e: Array, groups: NDArray[np.int64]) -> tuple[Spread, Array]:
-    """The spread of errors e (n,) at places x (n, d), and what it is at each group by the errors of the others (n,).
+    """The spread of errors e (n,) at places x (n, d), and its value at each group by the errors of the others (n,).
 
     groups (n,): data of the same number are left out together.
     """

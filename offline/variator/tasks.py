@@ -1,4 +1,4 @@
-"""What the commands ``campaign`` and ``reduce`` do with pushbelts."""
+"""The commands ``campaign`` and ``reduce`` for pushbelts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ _HELD = {
 
 
 def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Campaigned:
-    """Run what is missing of a plan."""
+    """Make the missing runs of a plan."""
     plan, text = load_plan(given["plan"])
     folder: Path = given["output"]
     require_writable(given["summary"])
@@ -94,7 +94,7 @@ def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progres
 
 
 def _compared(folder: Path, plan: Plan) -> list[Any]:
-    """What the twins of a plan say, which is also written to ``twins.json``."""
+    """Results of the twins of a plan, which are also written to ``twins.json``."""
     twins = load_twins(folder, plan)
     if not twins.names:
         return []
@@ -142,7 +142,7 @@ def reduced(
         Too few runs that settle, or runs of different belts.
     """
     samples = load_samples(files, progress, slip=USED)
-    with threadpool_limits(1):  # the same bits whatever the number of threads
+    with threadpool_limits(1):  # the same bits for any number of threads
         found = reduction_of(samples, name, progress=progress, prior=prior)
         errors = errors_on(found.model, load_samples(heldout, progress), found.stack) if heldout else {}
         more = correct(load_spatial(spatial, samples.belt, progress), found.model) if spatial else None

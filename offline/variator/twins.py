@@ -1,16 +1,17 @@
-"""Two models at the same operating points: what they differ by, and a law of the difference.
+"""Two models at the same operating points: their difference, and a law of the difference.
 
 A plan with twins (`plan`) has each point with its own model, with another one, and with the other one once more from
-another step. With values a of the first, b and c of the others, which would scatter alike if the models were one,
+another step. With values a of the first, b and c of the others, which would have the same scatter if the models were
+one,
 
     difference   a - (b + c)/2,    scatter   sqrt(3/4) RMS(c - b)
 
 The difference is above the scatter if the ratio of their squares is larger than it is by chance in one of a hundred
-samples (F distribution). Thrust ratio, losses and peaks are compared by their logarithms, slip as it is, fields by the
+samples (F distribution). Thrust ratio, losses and peaks are compared by their logarithms, slip by itself, fields by the
 RMS of the difference along the belt over that of the field.
 
 Law. The difference over the operating point (ln i, xi, ln kappa, f) as a Gaussian process (`process`), two fidelities
-of one quantity: what is left of it at points that had no part in the fit tells what the law is worth. Every fourth
+of one quantity: its rest at points outside the fit is a measure of the law. Every fourth
 point is held out.
 
 Points of which one run slips macroscopically or has not settled are counted and left out.
@@ -74,12 +75,12 @@ class Law(NamedTuple):
 
 
 def load_twins(folder: Path, plan: Plan) -> Twins:
-    """What is there of the points of a plan with two twins; the first has a model of its own, the others share one.
+    """Existing runs of the points of a plan with two twins; the first has its own model, the others share one.
 
     Raises
     ------
     InputError
-        Files that are no runs, or no point of which all three runs are there.
+        Files that are no runs, or no point with all three runs.
     """
     ends = ("", *(f"-{t.name}" for t in plan.twin[:2]))
     number = plan.points.count
@@ -100,7 +101,7 @@ def load_twins(folder: Path, plan: Plan) -> Twins:
 
 
 def values_of(s: Samples) -> dict[str, Array]:
-    """What is compared of windows, (n,) by name: logarithms, but for the speed loss."""
+    """Compared quantities of windows, (n,) by name: logarithms, but for the speed loss."""
     return {
         "thrust ratio": np.log(s.values["thrust"]),
         "speed loss": s.values["slip"],

@@ -1,4 +1,4 @@
-"""What a reduced model does not know of itself, as splines of the logarithm of standard deviations.
+"""Uncertainty of a reduced model, as splines of the logarithm of standard deviations.
 
 Errors of the laws of settled states, of the peak in all windows, by cross-validation:
 
@@ -7,9 +7,9 @@ Errors of the laws of settled states, of the peak in all windows, by cross-valid
     efficiency      power out by that with the loss of the law, from |xi| = `LOADED` on
     flank peak      relative, of the largest flank normal force
 
-hold what the regression misses, what tables miss of it (`tables_miss`) and what the full model scatters. How large
-they are over the operating point is found by `spread` and kept at y = 1 (`rtcvt.variator.regression`). What a
-`correction` misses adds in its square.
+contain the error of the regression, the error of its tables (`tables_miss`) and the scatter of the full model. Their
+size over the operating point is found by `spread` and stored at y = 1 (`rtcvt.variator.regression`). The error of a
+`correction` is added in its square.
 """
 
 from collections.abc import Mapping
@@ -44,15 +44,15 @@ class Errors(NamedTuple):
 
 
 def efficiency(s: Samples, loss: Array) -> Array:
-    """Of all windows (n,) with a loss (n,) over F_O v; nan where no power goes through the belt."""
+    """Efficiency of all windows (n,) with a loss (n,) over F_O v; NaN without power through the belt."""
     out = np.where(s.point[:, 1] > 0.0, s.values["transmitted"], -s.values["received"])
     loaded = (np.abs(s.point[:, 1]) > LOADED) & (out > 0.0)
     return np.where(loaded, out / np.where(loaded, out + loss, 1.0), np.nan)
 
 
 def tables_miss(s: Samples, y: Array, laws: Mapping[str, Law], model: ReducedModel) -> dict[str, Array]:
-    """What the model's tables miss of the processes' means at the data of each law; of the logarithm, but of the whole
-    speed loss for e."""
+    """Errors of the model's tables against the processes' means at the data of each law; of the logarithm, but of the
+    whole speed loss for e."""
     model = model.planar
     found, xi = replace(model, peaks=()).evaluate(np.column_stack([s.point, y])), s.point[:, 1]
     creep = found["c"] * xi
@@ -70,7 +70,7 @@ def tables_miss(s: Samples, y: Array, laws: Mapping[str, Law], model: ReducedMod
 def errors_of(
     s: Samples, laws: Mapping[str, Law], missed: Mapping[str, Array]
 ) -> dict[str, tuple[NDArray[np.int64], Array]]:
-    """Rows and cross-validated errors by `UNCERTAIN`, with what the tables `missed`."""
+    """Rows and cross-validated errors by `UNCERTAIN`, including the errors `missed` of the tables."""
     settled = np.flatnonzero((s.phase == 0) & (np.abs(s.values["slip"]) <= SLIPPING))
     zeta, e, loss, peak = (laws[k] for k in ("zeta", "e", "lambda", "peak.flank_normal"))
     off = efficiency(s, np.exp(loss.crossed + missed["lambda"])) - efficiency(s, loss.data)
@@ -108,11 +108,11 @@ def table_of(
 
 
 def scaled_errors(full: Mapping[str, Array], own: Mapping[str, Array]) -> dict[str, Array]:
-    """Errors of settled states over the standard deviations of a model, (n,) by `UNCERTAIN`; NaN: it does not count.
+    """Errors of settled states over the standard deviations of a model, (n,) by `UNCERTAIN`; NaN: not evaluated.
 
     full, own: values (n,) by `UNCERTAIN`; of full `slip` and `xi` as well, of own ``uncertainty.NAME`` in the unit of
-    the value. States that slip as a whole do not count, nor does the efficiency below `LOADED`. What `reduce` and
-    `check` say of coverage is the share of these within one and two.
+    the value. States that slip as a whole are not evaluated, nor is the efficiency below `LOADED`. The coverage in
+    `reduce` and `check` is the share of these within one and two.
     """
     counted = np.abs(full["slip"]) <= SLIPPING
     loaded = counted & (np.abs(full["xi"]) >= LOADED)
@@ -124,7 +124,8 @@ def scaled_errors(full: Mapping[str, Array], own: Mapping[str, Array]) -> dict[s
 
 
 def shares(known: Mapping[str, Errors], s: Samples) -> dict[str, tuple[float, float]]:
-    """Shares of the errors within one and two standard deviations that others say, as `scaled_errors` counts them."""
+    """Shares of the errors within one and two standard deviations by cross-validation, as `scaled_errors` counts
+    them."""
     counted = (s.phase == 0) & (np.abs(s.values["slip"]) <= SLIPPING)
     rows = {name: counted[e.rows] for name, e in known.items()}
     return {name: within(e.errors[rows[name]], e.by_others[rows[name]]) for name, e in known.items()}

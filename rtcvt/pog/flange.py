@@ -35,7 +35,7 @@ def with_flanges(unit: GearSystem, choice: Mapping[str, str], source: str = "fla
         allowed = ["speed"] if ports[name].spring is not None else ["speed", "torque"]
         if given not in allowed:
             about = " (the port has a spring)" if len(allowed) == 1 else ""
-            raise InputError(source, name, given, f"what goes into this flange: {' or '.join(allowed)}{about}")
+            raise InputError(source, name, given, f"the input of this flange: {' or '.join(allowed)}{about}")
         ports[name] = ports[name].model_copy(update={"flange": given})
     gone = {f"{name}.{'tau' if port.speed_in else 'w'}" for name, port in ports.items()}
     fitting = tuple(s for s in unit.scenario if not gone & set(s.inputs))

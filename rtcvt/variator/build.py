@@ -125,12 +125,12 @@ def build_variator(
 
 
 def reduced_path(unit: Variator) -> Path:
-    """File of the reduced model that a unit names: one beside it, or a shipped one.
+    """File of the reduced model of a unit: a file in its folder, or a shipped one.
 
     Raises
     ------
     InputError
-        There is no such file.
+        The file does not exist.
     """
     return find_reduced(unit.reduced, unit.folder, unit.source, "reduced")
 

@@ -1,9 +1,8 @@
-"""What clamping forces carry: the scale of every torque ratio xi.
+"""Capacity of clamping forces: the scale of every torque ratio xi.
 
-A pulley's two sheaves, pressed with the force F each, hold the belt with the normal force F/cos(delta_0) each and thus
-the traction 2 mu F/cos(delta_0). The torque ratio xi of a traction T is its share of what the secondary's force
-carries.
-The real-time kernels have the same expression with their parameters (`kernels`).
+A pulley's two sheaves, pressed with the force F each, press on the belt with the normal force F/cos(delta_0) each and
+thus carry the traction 2 mu F/cos(delta_0). The torque ratio xi of a traction T is its share of the capacity by the
+secondary's force. The real-time kernels have the same expression with their parameters (`kernels`).
 """
 
 from typing import Any

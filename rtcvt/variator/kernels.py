@@ -13,8 +13,9 @@ the ratio; its radii follow in closed form from ``cos(phi) = (r_I - r_O)/d_A`` a
 
 **Identified laws** at the operating point: i, torque ratio ``xi = T_f cos(delta_0)/(2 mu F_CO) sigma(v)``,
 ``kappa = m* v^2/F_CO``, ``f = F_CO/F_ref`` and y_f; ``sigma(v) = v/sqrt(v^2 + v_0^2)``, ``|v|_0 = v sigma(v)``. The
-forces on an arc form anew as the belt runs through it, so T_f and y_f follow the traction and the balance of forces
-``y = F_CI/F_eq`` within a way l_point of the belt, ``T_f' = (|v|_0 + v_0)/l_point (T_O - T_f)``, likewise y_f::
+forces on an arc build up again as the belt runs through it, so T_f and y_f follow the traction and the balance of
+forces ``y = F_CI/F_eq`` within a way l_point of the belt, ``T_f' = (|v|_0 + v_0)/l_point (T_O - T_f)``, and the same
+for y_f::
 
     zeta > 0      thrust ratio without shifting, F_eq = zeta F_CO
     e             speed loss by change of the running radii under load, without loss of power
@@ -24,8 +25,8 @@ forces on an arc form anew as the belt runs through it, so T_f and y_f follow th
 
 **Shifting.** The running radius creeps like a Maxwell element: ``r_I'/(|omega_I|_0 r_I) = x = k F_CO (y - 1)``, within
 the end stops, which let phi approach them with the time constant T_stop and never push back. A belt that drives the
-primary and slides on it as a whole, by the speed u beyond creep, shifts faster: where it slides, friction hardly holds
-it radially. Then ``x = (k F_CO + A u/(u + |omega_I|_0 r'_I)) (y - 1)``.
+primary and slides on it as a whole, by the speed u beyond creep, shifts faster: where it slides, there is hardly any
+radial friction. Then ``x = (k F_CO + A u/(u + |omega_I|_0 r'_I)) (y - 1)``.
 
 **Hybrid model.** Traction is a spring K with a damper d in parallel, in series with creep and dry friction, on each
 pulley P. e_P is the rate of the spring's length, the rest of s_P slides::
@@ -37,17 +38,16 @@ pulley P. e_P is the rate of the spring's length, the rest of s_P slides::
     T_P = (S_P + d s_P)/(1 + d a) within +-T_max,P,   so that s_P - e_P = a T_P within
     a = c |v|_0 cos(delta_0)/(4 mu F_CO),    T_max,P = xi_max 2 mu F_CP/cos(delta_0)
 
-Below the capacity the belt creeps and holds at standstill; at the capacity it slides as a whole (macro-slip), and the
-spring goes to T_max,P with the time constant d/K. M_I, M_O are what bearings, seals and oil take
-(`rtcvt.variator.shafts`). Before that creep grows steeply: macro-slip begins where the speed
-loss ``|e + c xi|`` is 5 %, and the margin is what is left to there or to the capacity, whichever is less.
+Below the capacity the belt creeps, and does not move at standstill; at the capacity it slides as a whole (macro-slip),
+and the spring approaches T_max,P with the time constant d/K. M_I, M_O are the torques of bearings, seals and oil
+(`rtcvt.variator.shafts`). Before that creep grows steeply: macro-slip begins where the speed loss ``|e + c xi|`` is 5
+%, and the margin is the distance to this point or to the capacity, whichever is less.
 
-**Misalignment.** The fixed sheaves stand crosswise: with r_1, both radii at i = 1, and the assembly offset a, the belt
-on the primary is ``a + tan(delta_0) (2 r_1 - r_I - r_O) - c (F_CI + F_CO)`` out of line with that on the secondary: by
-geometry (Cebulla 2014, section 4.2.2), less the axial compliance c of belt and fixed sheaves, which stand on opposite
-sides of the two pulleys.
+**Misalignment.** The fixed sheaves are on opposite sides: with r_1, both radii at i = 1, and the assembly offset a, the
+belt on the primary is ``a + tan(delta_0) (2 r_1 - r_I - r_O) - c (F_CI + F_CO)`` out of line with that on the
+secondary: by geometry (Cebulla 2014, section 4.2.2), less the axial compliance c of belt and fixed sheaves.
 
-**Balance.** Power goes in at the shafts and with the sheaves, ``P_ax = 2 tan(delta_0) (F_CI r_I' + F_CO r_O')``. With
+**Balance.** Power enters at the shafts and with the sheaves, ``P_ax = 2 tan(delta_0) (F_CI r_I' + F_CO r_O')``. With
 ``q`` the part of the law's rate that the stops let through, ``0 <= q <= 1``, and ``r_O' = -(pi - phi)/phi r_I'``::
 
     P_shift = q     2 tan(delta_0) (F_CI - F_eq) r_I'
@@ -59,7 +59,7 @@ sides of the two pulleys.
 
 No loss is ever negative. r_I' has the sign of F_CI - F_eq, so P_shift and P_stop are not. Damping loses
 ``e (T - S) = d e^2``. Let G be T before its limit, ``G = S + d (s - a G)``. If T = G, then ``s - e = a T``; if
-``G > T = T_max``, then ``s - e = (G - T_max)/d + a G > 0``; likewise below: ``(s - e) T`` is not negative.
+``G > T = T_max``, then ``s - e = (G - T_max)/d + a G > 0``; and the same below: ``(s - e) T`` is not negative.
 
 **Rigid model.** No creep, no change of radii under load: ``R omega = 0`` with
 ``R = [r'_I, -1, 0; 0, 1, -r'_O]``, so ``Q1 = [1, r'_I, r'_I/r'_O]'`` of ``x1 = omega_I`` and, eq. (10)::
@@ -67,8 +67,8 @@ No loss is ever negative. r_I' has the sign of F_CI - F_eq, so P_shift and P_sto
     L1 = J_I + m r'_I^2 + J_O/i^2,    N1 = m r'_I dr'_I/dt + J_O (1/i) d(1/i)/dt
     L1 omega_I' + N1 omega_I = tau_I - M_I + tau_rev + (tau_O - M_O)/i - r'_I lambda F_CO sigma(v)
 
-Its contact forces T_I, T_O are those of eq. (11). Where the ratio shifts faster than a step resolves, a step may leave
-more energy than there was and went in; that excess is taken from the speed (`keep_balance`).
+Its contact forces T_I, T_O are those of eq. (11). Where the ratio shifts faster than a step resolves, the energy after
+a step may exceed the energy before plus the supplied work; that excess is removed from the speed (`keep_balance`).
 """
 
 import math
@@ -555,7 +555,7 @@ def state_outputs(x, u, p, data, y, work):
         if w[Q.SLIP_I] != 0.0 or w[Q.SLIP_O] != 0.0:
             y[Y.MACRO] = 1.0
     y[Y.EFFICIENCY] = efficiency(P_I, P_O, shaft_torque(0, w) * omega_I, shaft_torque(1, w) * omega_O)
-    running = smooth_sign(v, p[P.V_0])  # a belt that stands has no operating point
+    running = smooth_sign(v, p[P.V_0])  # a belt at standstill has no operating point
     y[Y.OUTSIDE] = 1.0 if w[Q.OUTSIDE] * running * running > OUTSIDE_SHARE else 0.0
     y[Y.END_STOP] = w[Q.AT_STOP]
     y[Y.FORCE_LIMITED] = w[Q.AT_FORCE]
@@ -584,7 +584,7 @@ def section_length(section, phi, data, w):
 
 @kernel
 def contact_outputs(angle, data, y, w):
-    """Distance from the data, peaks, forces across the belt, uncertainty, fields; expects `laws_at` behind."""
+    """Distance from the data, peaks, forces across the belt, uncertainty, fields. Call `laws_at` first."""
     at = entry(D.LAWS, data)
     phi = w[entry(D.PHI, data) : end_of(D.PHI, data)]
     y[Y.DISTANCE] = math.sqrt(distance(data, at, phi))
@@ -616,7 +616,7 @@ def contact_outputs(angle, data, y, w):
 
 @kernel
 def field_outputs(angle, data, phi, y, w):
-    """Fields over the cells, behind the peaks; expects `laws_at` behind."""
+    """Fields over the cells, after the peaks. Call `laws_at` first."""
     at = entry(D.FIELD_TABLE, data)
     part = int(entry(at + CELLS, data) / N_SECTIONS)
     place = Y_PEAKS + entry(D.N_PEAKS, data)
@@ -952,21 +952,21 @@ def inertia(p, data, w):
 
 @kernel
 def keep_balance(h, E, F_I, F_O, r_I, r_O, q, x, x_1, p, data, w):
-    """Take from the speed in `x_1` what a step of the rigid model from `x` made of energy.
+    """Reduce the speed in `x_1` by the energy that a step of the rigid model from `x` created.
 
     At `x` the model had the energy `E` [J], clamping forces F [N], radii r [m] and speed ratio `q`; the torques at the
-    flanges are held over the step. Losses count as zero, so a step that loses what it should is left as it is; else the
-    new speed is that at which ``J omega_I^2/2`` is what there was and went in.
+    flanges are constant over the step. Losses are taken as zero, so a step with its right loss is unchanged; else the
+    new speed is that at which ``J omega_I^2/2`` is the energy at `x` plus the supplied work.
     """
     geometry(x_1[RigidX.ANGLE], data, w)
     J = inertia(p, data, w)
     before = 0.5 * h * (w[Q.TAU_I] + w[Q.TAU_O] * q) * x[X.OMEGA_I]
-    M = 0.5 * h * (w[Q.TAU_I] + w[Q.TAU_O] * w[Q.RP_I] / w[Q.RP_O])  # the work behind is M omega_I
+    M = 0.5 * h * (w[Q.TAU_I] + w[Q.TAU_O] * w[Q.RP_I] / w[Q.RP_O])  # the work at the end is M omega_I
     way = 2.0 * data[D.TAN_D] * (F_I * (w[Q.R_I] - r_I) + F_O * (w[Q.R_O] - r_O))
     excess = 0.5 * J * x_1[X.OMEGA_I] * x_1[X.OMEGA_I] - E - before - M * x_1[X.OMEGA_I] - way
     if excess > 1e-12 * E + 1e-7 * (abs(before) + abs(M * x_1[X.OMEGA_I]) + abs(way)):
         root = M * M + 2.0 * J * (E + before + way)
-        root = math.sqrt(root if root > 0.0 else 0.0)  # a compiler may take a root before it asks for the sign
+        root = math.sqrt(root if root > 0.0 else 0.0)  # a compiler may evaluate the root before the test of the sign
         x_1[X.OMEGA_I] = (M + root if x_1[X.OMEGA_I] > 0.0 else M - root) / J
 
 

@@ -1,60 +1,60 @@
 """KERS torque controller of a pushbelt variator between a shaft and a flywheel, as kernels around `kernels`.
 
-The law is that of Tebaldi and Zanasi 2022, section 6.2 (`rtcvt.control.kers`), carried over from the tilt of a toroidal
+The law is that of Tebaldi and Zanasi 2022, section 6.2 (`rtcvt.control.kers`), transferred from the tilt of a toroidal
 variator to that of the belt: ``theta = pi/2 - phi`` is the angle between the taut spans and the line of the centres,
 ``sin(theta) = (r_I - r_O)/d_A``. It is zero at equal radii, and with it grows the speed of the flywheel::
 
     omega_d = omega_I/n_I,    omega_F = n_F omega_O,    omega_F/omega_d = n_I n_F/i(theta)
 
 n_I, n_F are fixed gears; omega_t is the speed of the shaft, to which the primary is coupled by a spring (stiffness K_d)
-beside an equal one with a damper in series, as in `rtcvt.model.coupling`. The flywheel with its gear counts into the
-secondary, ``J_O = J_S + n_F^2 J_F``, ``b_O = b_S + n_F^2 b_F``: the gears are rigid.
+parallel to an equal one with a damper in series, as in `rtcvt.model.coupling`. The flywheel with its gear is part of
+the secondary, ``J_O = J_S + n_F^2 J_F``, ``b_O = b_S + n_F^2 b_F``: the gears are rigid.
 
 **Torque estimate**, eq. (23) with the energy of pulleys, belt and flywheel ``E = (J_I omega_I^2 + m v^2 +
-J_O omega_O^2)/2``, its derivative through ``1/(T s + 1)``, and what shafts (`rtcvt.variator.shafts`) and drag take less
-the reversible part of the power of the sheaves::
+J_O omega_O^2)/2``, its derivative through ``1/(T s + 1)``, and the losses of shafts (`rtcvt.variator.shafts`) and drag
+less the reversible part of the power of the sheaves::
 
     tau_l = n_I (M_I + M_O/i + r'_I lambda F_CO sigma(v) - tau_rev)
     P' = (dE/dt - P)/T,    tau_est = P/omega_d + tau_l
 
 **Rate of the tilt.** With ``L_1`` the inertia of the rigid model at the primary and ``M = (dL_1/dtheta)/2``, N_1 per
-theta', the torque is ``n_I^2 L_1 omega_d' + n_I^2 M omega_d theta' + tau_l``. To the law of the paper comes this,
-solved for theta', as feed-forward: braking a vehicle takes a torque ``n_I^2 L_1 omega_d'`` that is no small error::
+theta', the torque is ``n_I^2 L_1 omega_d' + n_I^2 M omega_d theta' + tau_l``. Solved for theta', it is added to the law
+of the paper as feed-forward: braking a vehicle needs a torque ``n_I^2 L_1 omega_d'`` that is no small error::
 
     theta'_c = K_theta (D_tau - K_w D_omega) + (tau_d - tau_l - n_I^2 L_1 a)/(n_I^2 M omega_d)
     D_tau = tau_d - tau_est,    D_omega = omega_t - omega_d - b/K_d
     z' = a = (omega_t - z)/T_d,    g' = b = (tau_d - g)/T_a
 
-(b is the rate of the demand, at which the spring winds up; ``K_w b/K_d`` counts up to a tenth of tau_max below, so that
-a step does not kick). T_d has to be long beside the oscillations of the driveline: the shaft's speed follows those
-of omega_d, so that a faster feed-forward would feed them.
+(b is the rate of the demand, at which the spring winds up; ``K_w b/K_d`` is included up to a tenth of tau_max below, so
+that a step does not kick). T_d has to be long compared with the oscillations of the driveline: the shaft's speed
+follows those of omega_d, so that a faster feed-forward would amplify them.
 
 It is clipped to the limits of `rtcvt.control.limits`, those of the ratio and of the flywheel's speed among them, and
 to rates at which the estimated torque stays within +-tau_max below, ``rho + (+-tau_max - tau_est)/(n_I^2 M omega_d)``.
 
 **Clamping.** Valves and cylinders follow within T_a. The rate becomes a force on the primary by the law of shifting,
 solved for it (`kernels.force_of_rate`), within y_min to y_max times that of balance and below F_max. The secondary
-presses so hard that the weaker pulley carries S times the demanded or the estimated torque::
+presses so that the weaker pulley carries S times the demanded or the estimated torque::
 
     rho' = (clip(theta'_c) - rho)/T_a,    x = k F_CO (y - 1) such that theta' = rho
     F_CO' = (clip(S max(|tau_d|, |tau_est|) cos(delta_0)/(n_I r'_I 2 mu xi_max) max(1, F_CO/F_CI)) - F_CO)/T_a
 
-between F_low and F_most, at which the primary has F_max with a reserve Y for shifting. The demand is what this force
-carries at most::
+between F_low and F_most, at which the primary has F_max with a reserve Y for shifting. The demand is limited to the
+capacity of this force::
 
     F_most = F_max min(1, 1/(Y zeta))
     tau_d = clip(tau_des, +-tau_max),    tau_max = n_I r'_I 2 mu xi_max/cos(delta_0) F_most min(1, zeta)/S
 
 **Anti-windup.** The memory of the controller is theta itself, which stays within its stops, and lags of clipped values.
-``control.saturated`` says that a limit overrides the law, ``control.limited.NAME`` which: the torque that the clamping
-forces carry, the largest rate, an end of the ratio, or the flywheel's speed; so do ``status.end_stop`` and
+``control.saturated`` is true if a limit overrides the law, ``control.limited.NAME`` names it: the torque that the
+clamping forces carry, the largest rate, an end of the ratio, or the flywheel's speed; so do ``status.end_stop`` and
 ``status.force_limited`` of the variator.
 
 **Balance.** The controller stores nothing: ``tau omega_t + P_ax = E' + sum of losses`` is that of `kernels`, with P_ax
 the power of the clamping forces.
 
 State vector: that of the variator with the primary's coupling, then ``[rho, F_CO, P, z, g]``. The integrator is that
-of the variator; these five, which are slow beside it, enter its matrix by their own time constants alone.
+of the variator; these five, which are slow compared with it, enter its matrix by their own time constants alone.
 """
 
 import math
@@ -112,7 +112,7 @@ from rtcvt.variator.layout import (
 from rtcvt.variator.places import angle, kers_entry, kers_states, outputs_of_variator, states, w_kers, x_coupling
 from rtcvt.variator.shafts import shaft_torque
 
-# work, behind the variator's: its parameters and inputs, numbers and result of the law, quantities of the controller,
+# work, after the variator's: its parameters and inputs, numbers and result of the law, quantities of the controller,
 # vectors of the step
 W_P = 0
 W_NUMBERS = W_P + N_P
@@ -131,7 +131,7 @@ W_NEW_Y = W_MATRIX + MOST_ALL * MOST_ALL + MOST_ALL  # new outputs
 
 @kernel
 def prepare(p, data, w):
-    """The variator's parameters, with inertia and friction behind the gears lumped, and the numbers of the law."""
+    """The variator's parameters, with inertia and friction after the gears lumped, and the numbers of the law."""
     k = w_kers(data)
     inner = w[k + W_P : k + W_P + N_P]
     gather(kers_entry(KersD.OF_VARIATOR, data), N_P, p, data, inner)
@@ -166,7 +166,7 @@ def half_slope(inner, data, w):
 
 @kernel
 def bound_of(numbers, theta, w, law):
-    """Which bound holds the rate behind `apply_limits`: 0 none, then in the order of `KersY` from RATE_LIMITED on."""
+    """Active bound of the rate after `apply_limits`: 0 none, then in the order of `KersY` from RATE_LIMITED on."""
     if w[law + LIMITED] == 0.0:
         return 0.0
     low = (numbers[THETA_MIN] - theta) / numbers[LIMIT_TIME]
@@ -180,7 +180,7 @@ def bound_of(numbers, theta, w, law):
 
 @kernel
 def controller(x, u, p, data, w):
-    """Law, limits, clamping force and torque estimate behind the variator's rates, into ``w``."""
+    """Law, limits, clamping force and torque estimate after the variator's rates, into ``w``."""
     k = w_kers(data)
     n = states(data)
     inner = w[k + W_P : k + W_P + N_P]

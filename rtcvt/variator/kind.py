@@ -32,7 +32,7 @@ def _files_beside(unit: Any) -> list[Path]:
 
 
 def _build(unit: Any, fidelity: Any, substeps: int | None) -> Any:
-    """The model; what it cannot answer for is told once."""
+    """Build the model; its limits of validity are printed once."""
     from rtcvt.variator.build import build_variator, reduced_path
     from rtcvt.variator.kers_build import build_kers
     from rtcvt.variator.reduced.file import read_reduced

@@ -8,7 +8,7 @@ State vectors, each followed by two torques of the coupling (`rtcvt.model.coupli
 
 from rtcvt.table import LOSS, POWER, STORED, TOO_COARSE, Places, Row, Rows
 
-TINY = 1e-9  # least value of what must be above zero
+TINY = 1e-9  # least value of a quantity that must be above zero
 FLANGES = ("primary", "secondary")
 SECTIONS = ("primary arc", "push span", "secondary arc", "slack span")
 N_SECTIONS = len(SECTIONS)
@@ -20,7 +20,7 @@ class D(Places):
     HYBRID = "1: hybrid model, 0: rigid"
     N_X = "states"
     N_Y = "outputs"
-    SPEED_I = "1 if the primary's flange takes a speed"
+    SPEED_I = "1 if the input of the primary's flange is a speed"
     SPEED_O = "1 if the secondary's does"
     INTERNAL_STEP = "largest internal step [s]"
     N_PEAKS = "peaks of contact forces"
@@ -192,7 +192,7 @@ class Y(Rows):
     BELT = Row("loss.belt", "W", "power lost by all else in the running belt", 0.0, None, 100.0, books=LOSS)
     SHIFT = Row("loss.shift", "W", "power lost by shifting", 0.0, None, 10.0, books=LOSS)
     STOP = Row("loss.stop", "W", "power lost in the end stops", 0.0, None, 10.0, books=LOSS)
-    # what takes torque from a shaft, in `rtcvt.variator.shafts`
+    # losses of a shaft, in `rtcvt.variator.shafts`
     BEARING = Row("loss.bearing", "W", "power lost in the bearings", 0.0, None, 10.0, books=LOSS)
     SEAL = Row("loss.seal", "W", "power lost at the seals of the shafts", 0.0, None, 10.0, books=LOSS)
     OIL = Row("loss.oil", "W", "power lost by the drag of oil on the sheaves", 0.0, None, 10.0, books=LOSS)
@@ -271,7 +271,7 @@ MOST_X = N_HYBRID + 4
 
 
 class Q(Places):
-    """Quantities at a state, at the beginning of work; those of both tractions are in the same order."""
+    """Quantities at a state, at the beginning of work; those of the two tractions are in the same order."""
 
     SIN = "sin(phi)"
     R_I = "r_I [m]"
@@ -287,7 +287,7 @@ class Q(Places):
     F_EQ = "F_eq [N]"
     XI = "xi"
     OUTSIDE = "how far the operating point is outside the laws' data"
-    LAW_K = "k [1/N]; the four laws stand in the order of `rtcvt.variator.regression.laws`"
+    LAW_K = "k [1/N]; the four laws are in the order of `rtcvt.variator.regression.laws`"
     LAW_E = "e"
     LAW_C = "c"
     LAW_LAMBDA = "lambda"
@@ -323,8 +323,8 @@ class Q(Places):
     ES_O = "of e_O to s_O"
     SLIP_O = "way in which the belt slides as a whole on the secondary, or 0"
     PULL = "radial load of a shaft [N]"
-    DM_I = "derivative to omega_I of what takes torque from the primary's shaft [N.m.s/rad]"
-    DM_O = "to omega_O of what takes it from the secondary's"
+    DM_I = "derivative by omega_I of the loss torque of the primary's shaft [N.m.s/rad]"
+    DM_O = "by omega_O of that of the secondary's shaft"
     BALANCE = "y"
     CREEP = "a [m/(N.s)]"
     FOLLOWING = "rate at which the operating point follows traction and force balance [1/s]"
@@ -334,7 +334,7 @@ N_Q = len(Q)
 OTHER_SLOPE = Q.DM_O - Q.DM_I
 OTHER = Q.CAP_O - Q.CAP_I  # from a quantity of the primary's traction to that of the secondary's
 
-# work behind the quantities
+# work after the quantities
 W_SHAFTS = N_Q  # torques [N.m] of `SHAFT_LOSSES` on the primary's shaft, then on the secondary's
 W_STEP = W_SHAFTS + 2 * N_SHAFT_LOSSES  # four vectors of the step, its matrix, pivots
 W_SAVED = W_STEP + 4 * MOST_X + MOST_X * MOST_X + MOST_X
@@ -352,7 +352,7 @@ class KersD(Places):
     N_Y_ALL = "outputs"
     AT_WORK = "place in work: the controller's scratch"
     OF_LAW = "table: numbers of the law, see `rtcvt.control.limits.gather`"
-    OF_VARIATOR = "table: parameters of the variator likewise"
+    OF_VARIATOR = "table: the same for parameters of the variator"
     SIZES = "table: typical value of each state"
 
 
@@ -391,7 +391,7 @@ class KersU(Rows):
 
 
 class KersX(Rows):
-    """States behind the variator's."""
+    """States after the variator's."""
 
     RHO = Row("control.rho", "rad/s", "rate of theta that the clamping forces cause", nominal=0.1)
     FORCE_O = Row("clamp.F_O", "N", "clamping force of the secondary", nominal=1e4)
@@ -401,7 +401,7 @@ class KersX(Rows):
 
 
 class KersY(Rows):
-    """Outputs behind the variator's."""
+    """Outputs after the variator's."""
 
     TAU = Row("shaft.tau", "N.m", "torque into the unit at the shaft: tau w is power in", None, None, 100.0)
     TAU_EST = Row("control.tau_est", "N.m", "estimated torque at the shaft", None, None, 100.0)
@@ -419,4 +419,4 @@ class KersY(Rows):
 
 
 N_KERS_U, N_KERS_X = len(KersU), len(KersX)
-NOT_OF_KERS = (P.W_START, P.T_RATIO, P.CONTROL, *CYLINDERS)  # what a unit with controller decides itself
+NOT_OF_KERS = (P.W_START, P.T_RATIO, P.CONTROL, *CYLINDERS)  # parameters that a controller sets itself

@@ -63,7 +63,7 @@ def variator_page(
     unit : Variator
         The machine.
     errors : sequence of ErrorRow, optional
-        What the check against the full model found.
+        Results of the check against the full model.
     reduced : ReducedModel, optional
         The laws, instead of those that the unit names.
 
@@ -112,7 +112,7 @@ def _own_errors(laws: ReducedModel) -> list[tuple[str, ...]]:
 
 
 def evidence(unit: Variator) -> dict[str, dict[str, Any]]:
-    """What is known of a variator's reduced model: the range of its data, its own errors, and a calibration's bands."""
+    """Evidence of a variator's reduced model: the range of its data, its own errors, and a calibration's bands."""
     path = reduced_path(unit)
     laws = read_reduced(path)
     found: dict[str, dict[str, Any]] = {
@@ -274,7 +274,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def errors(unit: Variator, fidelity: str, settings: Mapping[str, float | str], found: dict[str, Any]) -> list[ErrorRow]:
-    """What the check says of one model, for the page."""
+    """Results of the check for one model, for the page."""
     scenario = f"{found['runs']} held-out runs of the full model"
     rows = []
     for f in found["figures"]:

@@ -1,4 +1,4 @@
-"""Where the data of a variator stand in the buffers; with flywheel and controller, also where theirs do."""
+"""Places of the data of a variator in the buffers, and those of its flywheel and controller."""
 
 from rtcvt.kernel import kernel
 from rtcvt.variator.layout import N_HYBRID, N_RIGID, D, KersD, RigidX, U, X
@@ -31,7 +31,7 @@ def x_coupling(flange, data):
 
 @kernel
 def w_kers(data):
-    """Place in work of what the controller keeps."""
+    """Place in work of the controller's data."""
     return int(data[int(data[D.KERS]) + KersD.AT_WORK])
 
 

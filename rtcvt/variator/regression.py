@@ -7,39 +7,40 @@ and scaled to [-1, 1]::
     SIGMOID   g(z) = z/sqrt(z^2 + c^2)      odd, fine around zero
     t = 2 (g(z) - g(low))/(g(high) - g(low)) - 1
 
-The torque ratio counts from where the push force changes strands, ``xi - a q/sqrt(q^2 + b^2)`` with
+The torque ratio is measured from the point where the push force changes strands, ``xi - a q/sqrt(q^2 + b^2)`` with
 ``q = (i - 1)/(i + 1)``: there the rings alone carry the torque, by friction on the saddles, whose direction changes at
 i = 1.
 
 **Laws.** The logarithm of the thrust ratio is a tensor product of uniform quadratic B-splines in (t_1, ..., t_4), and
 so is each coefficient of the polynomials in t_5 that the laws are: the logarithms of k, c and lambda, and asinh(s/e_0)
-of the speed loss s = e + c xi, which has either sign and grows over decades; e is what is left of it::
+of the speed loss s = e + c xi, which has either sign and grows over decades; e is the rest of it::
 
     s(t) = sum_abcd B_a(t_1) B_b(t_2) B_c(t_3) B_d(t_4) C_abcd,    law(t) = sum_m s_m(t_1, ..., t_4) T_m(t_5)
 
-with 81 terms at any point, whatever the number of splines. Those of all laws are summed up at once; the three along t_4
-stand side by side. T are Chebyshev polynomials.
+with 81 terms at any point, for any number of splines. Those of all laws are summed up at once; the three along t_4 are
+neighbours. T are Chebyshev polynomials.
 
 **Peaks and fields.** The logarithms of the peaks, and the coefficients a_k of a field ``sum_k a_k u_k`` with modes u_k
 on cells along the belt, are sums over the units of small networks with two hidden layers. Fronts that move along the
-belt need units that bend at places of their own. Peaks and fields have networks each::
+belt need units that bend at their own places. Peaks and fields have separate networks::
 
     g = s(W_1 t + b_1),    h = s(W_2 g + b_2),    out = W h + b,    s(a) = a/sqrt(1 + a^2)
 
 with the units h of all its networks side by side. A field that cannot be negative is cut off at zero.
 
-**Aside.** Forces across the belt, logarithms of what peaks are multiplied by, and those of standard deviations are
-splines likewise, on few places; a file may have none.
+**Aside.** Forces across the belt, logarithms of factors of the peaks, and logarithms of standard deviations are
+splines, too, on few places; a file may have none.
 
-Outside the data everything stays where it is at the border, and says by how much it is outside. How far a point is from
-data is the distance to the nearest point of the campaign in (t_1, ..., t_4), by a typical distance between these.
+Outside the data all values are those at the border, and a number gives the distance outside. The distance of a point
+from data is the distance to the nearest point of the campaign in (t_1, ..., t_4), relative to a typical distance
+between these.
 
 The kernels read two flat tables, `ReducedModel.table` and `ReducedModel.field_table`, that begin at ``data[at]`` with
 the headers below; places in a table count from ``at``. Coefficients, weights and modes are in single precision, two in
 the place of a double: half the memory, so that a processor's cache holds more of them. ``phi`` is scratch: the
 coordinates, the splines' weights and sums, the torque ratio, the polynomials in t_5, distances, and the layers of the
-networks. Inner loops run over neighbouring numbers without reference to each other, which a compiler may take several
-at a time with the same result.
+networks. Inner loops run over neighbouring numbers that are independent of each other, so that a compiler may vectorise
+them with the same result.
 """
 
 import math
@@ -59,34 +60,34 @@ CREEP = 2
 SMALL_SPEED_LOSS = 0.002  # e_0
 ORDER = 3  # splines that do not vanish at a place
 
-ALIGNED = 8  # numbers: rows of tables begin where a cache line does, or reading them takes up to a tenth longer
+ALIGNED = 8  # numbers: rows of tables begin with a cache line, else reading them is up to a tenth slower
 
 # the header of the laws
 N_LAW = 0  # polynomials in t_5 of a law
-N_BLOCKS = 1  # blocks of points of the campaign that lie together; the last point is repeated in the last block
+N_BLOCKS = 1  # blocks of neighbouring points of the campaign; the last point is repeated in the last block
 COORDINATE = 2  # place of (map, c, low, high, g(low), 2/(g(high) - g(low))) of each coordinate
 CENTRE = 3  # place of their blocks: least t_1 to t_4, largest ones, then BLOCK times t_1, then t_2, t_3, t_4
 SPACING = 4  # 1/(typical distance between them)^2
 SHIFT = 5  # a, b of the torque ratio's zero
 THRUST = 7  # place of the splines' coefficients of ln zeta; then the number of splines along t_1 to t_4
-LAW_SPLINES = 12  # likewise of the laws, with the polynomials in t_5 of each law
+LAW_SPLINES = 12  # the same for the laws, with the polynomials in t_5 of each law
 PEAKS = 17  # place of the peaks' networks
-ASIDE = 18  # place of the splines' coefficients of what comes out aside; then the number of splines along t_1 to t_4
+ASIDE = 18  # place of the splines' coefficients of the outputs aside; then the number of splines along t_1 to t_4
 N_ASIDE = 23  # how many that are: across the belt and of each peak, then of uncertainty, if there are any
 HEADER = 24
 N_ACROSS = 3  # both exit forces, least distance of ring and pillar
 N_UNCERTAIN = 4  # thrust ratio, slip, efficiency, peak of the flank normal force
 BLOCK = 64
-LANES = 8  # distances at a time; a step of `_nearest` says it too
+LANES = 8  # distances at a time; the step of `_nearest` has the same number
 PER_BLOCK = 8 + 4 * BLOCK
 MAX_DISTANCE_SQUARED = 16.0  # square of the largest distance
 
-# the header of networks, behind which W_1, W_2 of each network and W follow: the row of b, then one for each weight
+# the header of networks, followed by W_1, W_2 of each network and W: the row of b, then one for each weight
 NETWORKS = 0
 N_FIRST = 1  # units of a first layer
 N_SECOND = 2  # of a second one
 N_OUT = 3
-PLACE = 4  # in phi: a first layer, then the units of all networks, then what comes out
+PLACE = 4  # in phi: a first layer, then the units of all networks, then the outputs
 LAYERS = 8  # a multiple of `ALIGNED`
 
 # the header of the fields
@@ -225,13 +226,13 @@ def stage_1(data, at, i, xi, kappa, f, phi):
 
 @kernel
 def thrust_ratio(phi):
-    """F_I,eq/F_CO behind `stage_1`."""
+    """F_I,eq/F_CO, after `stage_1`."""
     return exp(phi[LN_ZETA])
 
 
 @kernel
 def stage_2(data, at, y, phi):
-    """Write y = F_CI/F_I,eq and its polynomials behind `stage_1`; returns how far it is outside, as there."""
+    """Write y = F_CI/F_I,eq and its polynomials, after `stage_1`; returns the distance outside, as there."""
     outside = _coordinate(data, at, 4, y, phi)
     t = phi[4]
     phi[IN_Y] = 1.0
@@ -243,7 +244,7 @@ def stage_2(data, at, y, phi):
 
 @kernel
 def laws(data, at, phi, out):
-    """Write k, e, c and lambda to `out` behind `stage_2`."""
+    """Write k, e, c and lambda to `out`, after `stage_2`."""
     n = entry(at + N_LAW, data)
     c = IN_Y + n + 1
     _sum_up(data, at, LAW_SPLINES, N_LAWS * n, phi, c)
@@ -261,7 +262,7 @@ def laws(data, at, phi, out):
 
 @kernel
 def aside(data, at, phi):
-    """Sum up what comes out aside behind `laws`, whose sums are lost; returns its place in phi."""
+    """Sum up the outputs aside, after `laws`, whose sums are overwritten; returns their place in phi."""
     c = IN_Y + entry(at + N_LAW, data) + 1
     _sum_up(data, at, ASIDE, entry(at + N_ASIDE, data), phi, c)
     return c
@@ -283,7 +284,7 @@ def _outside(data, c, t):
 
 @kernel
 def distance(data, at, phi):
-    """Square of the distance to the nearest point of the campaign, by the square of a typical one, behind `stage_1`.
+    """Square of the distance to the nearest point of the campaign, by the square of a typical one, after `stage_1`.
 
     It is at most 16. The block whose bounds are nearest comes first, others only if their bounds are nearer than all
     points so far.
@@ -335,7 +336,7 @@ def _nearest(data, c, phi):
 
 @kernel_of_rows
 def add_rows(n, m, a, w, out):
-    """Add ``sum_j a_j w_j`` to the `m` numbers of `out`; w_j are the `n` rows of `w`. Four rows are taken at a time."""
+    """Add ``sum_j a_j w_j`` to the `m` numbers of `out`; w_j are the `n` rows of `w`. Four rows are added at a time."""
     whole = n - (n & 3)
     for j in range(0, whole, 4):
         c = j * m
@@ -358,7 +359,7 @@ def add_rows(n, m, a, w, out):
 
 @kernel
 def _layer(n, m, a, w, out):
-    """Write W a + b to the `m` numbers of `out`: `w` holds b, then the `n` columns of W."""
+    """Write W a + b to the `m` numbers of `out`: `w` is b, then the `n` columns of W."""
     for k in range(m):
         out[k] = w[k]
     add_rows(n, m, a, w[m : m + n * m], out)
@@ -373,7 +374,7 @@ def _bend(n, a):
 
 @kernel
 def network(data, at, phi):
-    """Evaluate networks behind `stage_2`; `at` is where theirs begin. Returns the place in `phi` of what comes out."""
+    """Evaluate networks, after `stage_2`; their table begins at `at`. Returns the place in `phi` of the outputs."""
     networks = entry(at + NETWORKS, data)
     n = entry(at + N_FIRST, data)
     m = entry(at + N_SECOND, data)

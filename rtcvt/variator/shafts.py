@@ -1,24 +1,24 @@
-"""What takes torque from a pulley's shaft: rolling bearings, a seal, and the oil around its sheaves.
+"""Loss torques of a pulley's shaft: rolling bearings, a seal, and the oil around its sheaves.
 
 Torques [N.m] against the speed omega [rad/s]; ``sigma`` is the smooth sign of omega, ``nu`` the kinematic viscosity.
 
 **Bearings** (Palmgren 1957): two equal ones share the radial load R [N] of the belt. With n in
-rpm, nu in mm2/s and d_m in mm each takes M_0 + M_1 [N.mm]::
+rpm, nu in mm2/s and d_m in mm the torque of each is M_0 + M_1 [N.mm]::
 
     M_0 = 1e-7 f_0 max(nu n, 2000)^(2/3) d_m^3,    M_1 = f_1 R/2 d_m
     M_B = b omega + 2 (M_0 + M_1) sigma
     R   = 2 tan(delta_0) F_CO sin(phi)/phi
 
 R is the sum of the forces in both strands along the line of the centres. Over the wrapped angle 2 phi of the secondary
-the belt presses with ``2 F_CO`` on two cones, so that the mean force along it is ``tan(delta_0) F_CO/phi``; what the
-belt pulls at one pulley it pulls at the other.
+the belt presses with ``2 F_CO`` on two cones, so that the mean force along it is ``tan(delta_0) F_CO/phi``; the belt
+pulls at the two pulleys with the same force.
 
 **Seal** of fluoroelastomer (ISO/TR 14179-1), d_S its shaft's diameter [m]::
 
     M_S = 3.737 N d_S sigma
 
 **Oil.** Two sheaves of radius R_S are discs that run in oil with the share `dip` of their faces (both faces of a disc,
-laminar after von Karman 1921, turbulent with the 1/7 power law; the larger one holds)::
+laminar after von Karman 1921, turbulent with the 1/7 power law; the larger one is used)::
 
     M_O = dip rho C R_S^5 omega |omega|,    C = max(3.87 Re^-1/2, 0.146 Re^-1/5),    Re = |omega| R_S^2/nu
 
@@ -53,7 +53,7 @@ def shaft_friction(side, omega, b, omega_0, p, w):
     rise = omega_0 * omega_0 / (root * root * root)
     d_m = p[P.D_M_I + k]
     thin = 1e6 * p[P.NU] * RPM * abs(omega)  # nu n
-    M_0 = 0.2 * p[P.F_0_I + k] * d_m * d_m * d_m  # of both, over max(nu n, 2000)^(2/3)
+    M_0 = 0.2 * p[P.F_0_I + k] * d_m * d_m * d_m  # of the two bearings, over max(nu n, 2000)^(2/3)
     slope = 0.0
     if thin > 2000.0:
         if M_0 > 0.0:

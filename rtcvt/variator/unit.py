@@ -24,13 +24,13 @@ class Ratio(Record):
 
 
 class Flanges(Record):
-    """What goes into a flange; the other of torque and speed comes out."""
+    """Input of a flange, torque or speed; the other one is its output."""
 
-    primary: Literal["torque", "speed"] = "torque"  # what goes in at the primary
-    secondary: Literal["torque", "speed"] = "torque"  # what goes in at the secondary
+    primary: Literal["torque", "speed"] = "torque"  # input at the primary
+    secondary: Literal["torque", "speed"] = "torque"  # input at the secondary
 
     def speeds(self) -> dict[str, str]:
-        """The flanges into which a speed goes."""
+        """The flanges whose input is a speed."""
         return {name: given for name, given in self.model_dump().items() if given == "speed"}
 
 
@@ -39,10 +39,10 @@ class Variator(Unit):
 
     kind: Literal["variator"]
     reduced: Annotated[str, Field(min_length=1)]  # a reduced model, shipped or a file
-    flanges: Flanges = Flanges()  # what goes in at the shafts
+    flanges: Flanges = Flanges()  # inputs at the shafts
     controller: Literal["kers"] | None = None  # of torque, between a shaft and a flywheel
     ratio: Ratio  # end stops
-    fields: tuple[str, ...] = ()  # contact forces that come out over the arc length
+    fields: tuple[str, ...] = ()  # contact forces with outputs over the arc length
     cells: Literal[4, 8, 16, 32, 64] = 16  # of each section, in these outputs
     parameters: dict[str, Any]  # of pulleys, belt, clamping; see below
     solver: Solver = Solver()
@@ -98,7 +98,7 @@ def _value(row: Row, given: Any, source: str) -> float:
 def read_variator(file: UnitFile) -> Variator:
     """Validate the unit file of a variator.
 
-    Scenarios whose flanges take other inputs than this unit's are left out.
+    Scenarios with other inputs at the flanges than this unit's are left out.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def read_variator(file: UnitFile) -> Variator:
 
 
 def belt_alone(unit: Variator) -> Variator:
-    """The unit without what bearings, seals and oil take: as its full model is."""
+    """The unit without the losses of bearings, seals and oil, as its full model."""
     kept = {name: value for name, value in unit.values().items() if name not in {place.row.name for place in UNGIVEN}}
     return unit.model_copy(update={"parameters": kept})
 
@@ -139,6 +139,6 @@ def with_flange_inputs(unit: Variator, choice: Mapping[str, str], source: str = 
         if name not in FLANGES:
             raise InputError(source, name, given, f"one of the flanges: {', '.join(FLANGES)}")
         if given not in ("torque", "speed"):
-            raise InputError(source, name, given, "what goes into this flange: torque or speed")
+            raise InputError(source, name, given, "the input of this flange: torque or speed")
     flanges = unit.flanges.model_copy(update=choice)
     return unit.model_copy(update={"flanges": flanges, "scenario": _fitting(unit.in_file, flanges)})

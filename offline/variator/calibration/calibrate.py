@@ -1,11 +1,11 @@
-"""Calibration: an ensemble of the prior, steps from its mean, and what the result predicts; all by the full model.
+"""Calibration: an ensemble of the prior, steps from its mean, and predictions of the result; all by the full model.
 
     prior -> runs of all members -> derivatives -> (runs at z -> Gauss-Newton step, halved where it fits worse) ... ->
     the best z as mean of the posterior -> its unit -> runs that were held out, members of the posterior -> figures
 
-A folder holds ``runs.jsonl``, a line for each run that has ended, ``set.toml``, the unit with the mean of the
-posterior, and ``calibration.json`` with the figures, those of members of the posterior when these have been run. The
-members follow from seed and results, so that a calibration that was stopped goes on with the lines that are there.
+A folder contains ``runs.jsonl``, a line for each finished run, ``set.toml``, the unit with the mean of the posterior,
+and ``calibration.json`` with the figures, including those of members of the posterior when these have been run. The
+members follow from seed and results, so that an interrupted calibration continues with the existing lines.
 Members whose belt leaves its place are left out.
 """
 
@@ -91,7 +91,7 @@ def calibrate(
     progress: Callable[[str, int, int], None] | None = None,
     model: Forward = forward,
 ) -> dict[str, Any]:
-    """Identify the parameters of a plan, from where it was stopped.
+    """Identify the parameters of a plan, or continue an interrupted calibration.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def calibrate(
     plan, plan_text : CalibrationPlan, str
         The plan and the text of its file.
     folder : Path
-        Made if it is not there.
+        Folder of the calibration; created if missing.
     scheduler : str, optional
         Address of a dask scheduler; by default `workers` processes are started here, one for each processor.
     workers : int, optional
@@ -108,7 +108,7 @@ def calibrate(
     progress : callable, optional
         Called with a text, runs done and runs in all.
     model : callable, optional
-        Instead of `forward`.
+        Model instead of `forward`.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def calibrate(
     Raises
     ------
     InputError
-        The folder holds another calibration, the belt leaves its place at the mean, or in too many members.
+        The folder has another calibration, or the belt leaves its place at the mean, or in too many members.
     """
     folder.mkdir(parents=True, exist_ok=True)
     require_writable(*(folder / name for name in (JOURNAL, SET, FIGURES)))
@@ -273,8 +273,8 @@ def _figures(
 ) -> dict[str, Any]:
     """Figures of a calibration; the first of `z` and `found` is the mean of the posterior, the others its members.
 
-    Bands of what was fitted are those of the members by the derivatives about the run of the mean; of what was
-    held out, those of the members that were run.
+    Bands of fitted observables are those of the members by the derivatives about the run of the mean; bands of held-out
+    observables those of the members that were run.
     """
     known = directions(J, sigma)
     mean, members = found[0], found[1:]

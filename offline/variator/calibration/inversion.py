@@ -37,8 +37,8 @@ def step(z: Array, G: Array, J: Array, y: Array, sigma: Array, most: float = 2.0
 
 
 class Directions(NamedTuple):
-    """What data say of the parameters: vectors (d, k) by columns; gain (k,), the share of the prior's variance along
-    each that the data take away."""
+    """Information of data on the parameters: vectors (d, k) by columns; gain (k,), the share of the prior's variance
+    along each that the data remove."""
 
     vectors: Array
     gain: Array

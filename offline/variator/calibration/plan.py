@@ -1,9 +1,9 @@
-"""Plan of a calibration, a TOML file: unknown parameters with priors, runs, what is fitted, what is held out, points.
+"""Plan of a calibration, a TOML file: unknown parameters with priors, runs, fitted and held-out observables, points.
 
-A parameter is x = above + (median - above) exp(spread z), z standard normal. `PARAMETERS` says what x is and puts it
-into a unit. An observable is a quantity of one run, or of the first run less that of the second; its `error` is the
-standard deviation of measurement, scatter and what is wrong with the model (discrepancy), as a share of the printed
-value. What is held out is never fitted.
+A parameter is x = above + (median - above) exp(spread z), z standard normal. `PARAMETERS` defines x and sets it in a
+unit. An observable is a quantity of one run, or of the first run less that of the second; its `error` is the standard
+deviation of measurement, scatter and errors of the model (discrepancy), as a share of the printed value. Held-out
+observables are never fitted.
 """
 
 from collections.abc import Callable, Mapping
@@ -197,12 +197,12 @@ class CalibrationPlan(Record):
     members: Annotated[int, Field(ge=3, le=10000)]  # of the prior
     steps: Annotated[int, Field(ge=1, le=20)]  # of Gauss and Newton's method
     scheme: Scheme = "multirate"
-    step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # default: what suits the scheme
-    N_E: Annotated[int, Field(ge=20, le=2000)] | None = None  # modelled elements, for runs that do not say
-    N_B: Annotated[int, Field(ge=12, le=1000)] | None = None  # ring nodes, likewise
+    step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # default: the step of the scheme
+    N_E: Annotated[int, Field(ge=20, le=2000)] | None = None  # modelled elements, for runs without their own number
+    N_B: Annotated[int, Field(ge=12, le=1000)] | None = None  # ring nodes, the same
     settle: Annotated[float, Field(gt=0.0, le=50.0)] = 0.3  # revolutions before the mean
     mean: Annotated[float, Field(gt=0.0, le=50.0)] = 1.0  # revolutions
-    predict: Annotated[int, Field(ge=0, le=10000)] = 0  # members of the posterior that are run, beside its mean
+    predict: Annotated[int, Field(ge=0, le=10000)] = 0  # number of members of the posterior to run, besides its mean
     point_settle: Annotated[float, Field(gt=0.0, le=50.0)] = 3.0  # as settle, at operating points
     point_mean: Annotated[float, Field(gt=0.0, le=50.0)] = 2.0
     parameter: tuple[Unknown, ...] = Field(min_length=1)

@@ -1,4 +1,4 @@
-"""What the command ``calibrate`` does with pushbelts."""
+"""The command ``calibrate`` for pushbelts."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,7 @@
 """The HDF5 file of a reduced model.
 
-Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and what the
-reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``thrust``, ``laws``: coefficients
+Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and those of the
+reduction. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``thrust``, ``laws``: coefficients
 of the splines; ``uncertainty``, ``correction`` and ``deviation``, if there are any; ``peaks``: names, weights, both
 layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights, modes, singular values;
 ``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset
@@ -79,7 +79,7 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
     Raises
     ------
     InputError
-        The file cannot be written; nothing is left behind.
+        The file cannot be written; no partial file remains.
     """
     with new_hdf5(path, SEAL) as file:
         file.attrs.update(
@@ -218,7 +218,7 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
 
 
 def _require_consistent(m: ReducedModel, path: Path) -> None:
-    """What the kernels rely on: places inside the tables, finite numbers."""
+    """Check the assumptions of the kernels: places inside the tables, finite numbers."""
 
     def require(fits: bool, key: str, allowed: str) -> None:
         if not fits:

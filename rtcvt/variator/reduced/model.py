@@ -81,7 +81,7 @@ class ReducedField:
 
 @dataclass(frozen=True)
 class ReducedModel:
-    """What a reduced model's file holds.
+    """Contents of a reduced model's file.
 
     coordinates in the order of `COORDINATES`; shift: a, b of the torque ratio's zero (`regression`); thrust
     (m_1, m_2, m_3, m_4): coefficients of the splines of ln zeta, along t_1 to t_4; laws (n_1, n_2, n_3, n_4, 4 n):
@@ -127,10 +127,11 @@ class ReducedModel:
 
     @cached_property
     def tables(self) -> tuple[Array, Array, Array]:
-        """Coefficients of ln zeta, of the laws, and of what comes out aside, all with the corrections.
+        """Coefficients of ln zeta, of the laws, and of the other outputs ("aside"), all with the corrections.
 
-        The speed loss does not fall as the torque ratio grows, or the belt would shudder: splines whose coefficients do
-        not fall do not fall. So it is where y is one of `nodes`; between them the polynomials may fall a little.
+        The speed loss does not fall as the torque ratio grows, or the belt would shudder: splines with coefficients
+        that do not fall do not fall. This is so where y is one of `nodes`; between them the polynomials may fall a
+        little.
         """
         shape, n = self.laws.shape[:4], self.in_y
         thrust, laws, aside = self.thrust, self.laws.copy(), self.uncertainty
@@ -153,7 +154,7 @@ class ReducedModel:
         return thrust, laws, aside
 
     def beyond(self, low: float, high: float) -> str:
-        """What there is to say of end stops of the ratio outside the data, or nothing."""
+        """Warning about end stops of the ratio outside the data, or an empty text."""
         data = next(c for c in self.coordinates if c.name == "i")
         if data.low <= low and high <= data.high:
             return ""

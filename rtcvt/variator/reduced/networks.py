@@ -22,12 +22,12 @@ class Networks:
 
     @classmethod
     def none(cls) -> "Networks":
-        """No network: what comes out is constant."""
+        """No network: the outputs are constant."""
         return cls(np.zeros((0, 0, len(COORDINATES) + 1)), np.zeros((0, 0, 1)))
 
     @property
     def units(self) -> int:
-        """Number of units, with the constant 1 behind them."""
+        """Number of units, with the constant 1 after them."""
         return self.second.shape[0] * self.second.shape[1] + 1
 
     def hidden(self, t: Array) -> Array:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-GRAIN = 2.0**-10  # of the splines' coefficients, logarithms: what scatters a hundred times as much packs better
-GRAINS = (2.0**-8, 2.0**-6)  # of the tables of the thrust ratio, and of laws that err by a tenth of themselves
+GRAIN = 2.0**-10  # of the splines' coefficients, logarithms: a hundredth of their scatter packs well
+GRAINS = (2.0**-8, 2.0**-6)  # grains of the tables of the thrust ratio, and of laws with errors of a tenth
 
 
 def sites(n: int) -> Array:
@@ -58,7 +58,7 @@ def summed(coefficients: Array, t: Array) -> Array:
 
 
 def _along(axis: int, three: NDArray[Any]) -> NDArray[Any]:
-    """Three of each of n points, (3, n), as (n, 3) along one of four axes behind the first."""
+    """Three of each of n points, (3, n), as (n, 3) along one of four axes after the first."""
     return np.expand_dims(three.T, [k + 1 for k in range(4) if k != axis])
 
 

@@ -76,9 +76,9 @@ def field_table(model: ReducedModel) -> Array:
 
 
 def _blocks(points: Array, size: int) -> list[Array]:
-    """Points (n, d) in blocks (size, d) that lie together, by halves across where they reach farthest.
+    """Points (n, d) in blocks (size, d) of neighbours, by halving across the longest extent.
 
-    What the last block lacks is its last point.
+    The last block is filled with its last point.
     """
     if len(points) <= size:
         return [points[np.minimum(np.arange(size), len(points) - 1)]]
@@ -88,12 +88,12 @@ def _blocks(points: Array, size: int) -> list[Array]:
 
 
 def _scratch(networks: Networks, n_out: int) -> int:
-    """What networks need of phi."""
+    """Size of phi for the networks."""
     return networks.first.shape[1] + networks.units - 1 + n_out
 
 
 def _network_table(networks: Networks, weights: Array, place: int) -> Array:
-    """Networks and weights (K, units) of what comes out, as `regression.network` reads them; `place`: in phi."""
+    """Networks and weights (K, units) of the outputs, as `regression.network` reads them; `place`: in phi."""
     first, second = networks.first, networks.second
     header = _filled(np.array([len(first), first.shape[1], second.shape[1], len(weights), place]))
     layers = (layer for pair in zip(first, second, strict=True) for layer in pair)

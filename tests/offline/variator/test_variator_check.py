@@ -494,7 +494,7 @@ def test_report_of_a_model_within_all_limits():
     check = checked([held("a")])
     page = report_page(check)
     assert "PASSED" in page
-    assert "What was not measured of the stiffnesses, dampings and frictions of belt is an estimate" in page
+    assert "Stiffnesses, dampings and frictions of belt that were not measured are estimates" in page
     known = {"belt": belt(load_parameters("pushbelt_24mm"))._asdict()}
     for parameters, said in ((known, True), ({"belt": BELT}, False)):  # the shipped belt, a copy with its name
         of = replace(check.heldout, unit="pushbelt_24mm", parameters=parameters)

@@ -306,7 +306,7 @@ def _stretched(c: Any, x: float, y: float, xt: float, yt: float) -> tuple[float,
 
 @compiled
 def elastic_energy(c: Any, q: Any, v: Any, elements: int) -> tuple[float, float, float]:
-    """Energy [J] of strain and curvature, and what axial and bending viscosity take [W], summed as the forces are."""
+    """Energy [J] of strain and curvature, and losses by axial and bending viscosity [W], summed as the forces are."""
     V = 0.0
     axial = 0.0
     bending = 0.0

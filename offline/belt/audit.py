@@ -1,22 +1,22 @@
-"""Energy balance of the ANCF belt drive: what is stored, what goes in, and what each family of dampers takes.
+"""Energy balance of the ANCF belt drive: stored energy, input, and the loss of each family of dampers.
 
     stored(t) - stored(0) = input - output - sum of losses + unaccounted
 
 Nothing is a remainder. Energies are functions of the state at the end of a step. The pulleys' torques do the work
 (tau_0 + tau_1)/2 (phi_1 - phi_0) in a step, as in the trapezoidal rule; losses are rates that are never negative, by
-the trapezoidal rule over both ends. A bristle that slips keeps its stretch mu |f_n|/mu_k; its foot x_ref slides under
-its force b, and what is left in it goes when the segment leaves the sheave::
+the trapezoidal rule over both ends. A slipping bristle keeps its stretch mu |f_n|/mu_k; its foot x_ref slides under its
+force b, and its energy is lost when the segment leaves the sheave::
 
     bristle   b^2/(2 mu_k)
     friction  (b_0 + b_1)/2 (x_ref1 - x_ref0) + mu_v v_t^2,  and b_0^2/(2 mu_k) on leaving
     winding   (b_0 + b_1)/2 (h v_t - (x_cur1 - x_cur0))
 
-`winding` is no loss and has either sign: the bristle's place x_cur goes by lengths of the belt's line without load
-(eq. 24), its force acts on the surface as it moves. It falls with the length of the segments.
+`winding` is no loss and has either sign: the bristle's place x_cur moves by lengths of the belt's line without load
+(eq. 24), its force acts on the surface. It falls with the length of the segments.
 
-What is unaccounted for is the steps' own error, which falls with the square of their length. It grows where rates
-alternate from step to step, and where a discontinuous iteration that did not settle leaves forces which are not those
-of the segments' state. `strayed` adds it up without regard to its sign.
+The unaccounted energy is the steps' own error, which falls with the square of their length. It grows where rates
+alternate from step to step, and where a discontinuous iteration that did not settle leaves forces that do not belong to
+the segments' state. `strayed` adds it up without regard to its sign.
 """
 
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ STORED = ("kinetic", "strain", "contacts", "bristles", "springs", "height")
 WORKS = ("input", "output", "axial", "bending", "contact", "friction", "bearing", "load", "arm", "decoupler", "winding")
 INPUT, OUTPUT, AXIAL, BENDING, CONTACT, FRICTION, BEARING, LOAD, ARM, DECOUPLER, WINDING = range(len(WORKS))
 
-ALLOWED = 5e-3  # of the work put in, what may come and go unaccounted for
+ALLOWED = 5e-3  # allowed unaccounted energy, as a share of the work put in
 
 
 class Ledger(NamedTuple):
@@ -62,7 +62,7 @@ def columns() -> list[str]:
 
 
 def unaccounted(energy: Array) -> Array:
-    """What the balance lacks since the first sample [J].
+    """Unaccounted energy since the first sample [J].
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def unaccounted(energy: Array) -> Array:
 
 
 def strayed(energy: Array) -> float:
-    """What is unaccounted for between samples, in sum without sign, by the work put in; 0 if none was."""
+    """Sum of the unaccounted energy between samples without sign, relative to the work put in; 0 without work."""
     put_in = float(energy[-1, len(STORED) + INPUT])
     return float(np.abs(np.diff(unaccounted(energy))).sum()) / put_in if put_in > 0.0 else 0.0
 
 
 @compiled
 def book(cable: Any, contact: Any, s: Any, x: Any, h: float, account: Any, P: Any) -> None:
-    """Enter a step of length `h` that ended at `x`; with h = 0 only what the next one needs of its start.
+    """Enter a step of length `h` that ended at `x`; with h = 0 only the data of its end for the next one.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def _sheaves(s: Any, x: Any, h: float, account: Any) -> None:
 
 @compiled
 def _arms(s: Any, x: Any, account: Any) -> None:
-    """J W^2/2, springs of arm, dry friction and stops, and what they take."""
+    """J W^2/2, springs of arm, dry friction and stops, and their losses."""
     a = s.arms
     for m in range(a.J.shape[0]):
         theta = x.arms[m, 0]
@@ -180,7 +180,7 @@ def _arms(s: Any, x: Any, account: Any) -> None:
 
 @compiled
 def _shafts(s: Any, x: Any, account: Any) -> None:
-    """Shafts behind decouplers: their springs, dampers and clutches."""
+    """Shafts after decouplers: their springs, dampers and clutches."""
     g = s.shafts
     for k in range(g.J.shape[0]):
         w = x.shafts[k, 0]

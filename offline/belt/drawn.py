@@ -1,23 +1,23 @@
-"""Drives and load cases drawn by seed around a unit: what nobody tuned anything on.
+"""Drives and load cases drawn by seed around a unit, on which nothing was tuned.
 
 A layout has every centre moved by up to a tenth of the mean distance of neighbouring pulleys (and an arm's pivot with
 it), radii times 0.85 to 1.15, inertias times 0.6 to 1.6 and pretension times 0.85 to 1.2, each uniform; draws whose
 belt does not fit, or would wrap a pulley by less than 20 degrees, are drawn again.
 
-Load cases go by what friction holds. Both spans of a wrap have 2 T in sum, so that it carries ::
+Load cases are scaled by friction. The two spans of a wrap have 2 T in sum, so that its capacity is ::
 
     M_i = 2 T r_i tanh(mu_i beta_i/2)
 
 The driving pulley, the first whose speed is given, or else the first that a torque moves, has a given speed; the
-others' inertia is J about it and M_d what it carries. The largest speed w is that at which bearings and loads take 0.3
-of M_i at any pulley and of M_d, inertia m v^2 a fifth of the pretension, at most 350 rad/s. With uniform shares:
+others' inertia is J about it and M_d its capacity. The largest speed w is that at which bearings and loads need 0.3 of
+M_i at any pulley and of M_d, inertia m v^2 a fifth of the pretension, at most 350 rad/s. With uniform shares:
 
 - engine order: 0.25 to 0.5 w that pulsates twice a turn by at most 5 %, with 0.2 to 0.6 of M_d by inertia;
 - load step: 0.4 to 1 w, 0.3 to 0.6 of M_i at a pulley within 10 ms, for 0.15 s;
 - overload: 0.3 to 0.6 w, 1.2 to 1.6 M_i for at most 0.1 s and half of the pulley's speed;
 - reversal: from 0.25 to 0.5 w to the same backwards.
 
-Speeds rise and reverse within the time in which inertia takes 0.3 to 0.6 of M_d, or 0.2 s.
+Speeds rise and reverse within the time in which inertia needs 0.3 to 0.6 of M_d, or 0.2 s.
 """
 
 from collections.abc import Iterator, Mapping
@@ -119,7 +119,7 @@ def run(case: Case, folder: Path, progress: Progress | None = None) -> Result:
 
 
 class _Loads:
-    """What a drive holds, and scenarios by that."""
+    """Capacities of a drive, and scenarios scaled by these."""
 
     def __init__(self, unit: BeltUnit) -> None:
         if unit.ancf is None:

@@ -1,9 +1,9 @@
 """A belt drive's unit file as ANCF belt with sheave contact: build, bring to rest, simulate, evaluate, record.
 
-The unit measures the belt on its length without load. The model takes the taut line at rest as reference, as the paper
-does: with the stretch lam, taut length by length without load, of that line
+The unit measures the belt on its length without load. The reference of the model is the taut line at rest, as in the
+paper: with the stretch lam (taut length by length without load) of that line
 
-    EA_r = lam EA,  EI_r = lam EI,  damping likewise,  mass_r = mass/lam,  eps_ref = 1/lam - 1
+    EA_r = lam EA,  EI_r = lam EI,  damping also,  mass_r = mass/lam,  eps_ref = 1/lam - 1
 
 Contact constants are per area of the taut belt; a segment has the area width * L/n_s.
 """
@@ -54,7 +54,7 @@ class Drive:
 
 @dataclass(frozen=True)
 class Run:
-    """What a simulation left, sampled over time.
+    """Results of a simulation, sampled over time.
 
     Attributes
     ----------
@@ -64,10 +64,10 @@ class Run:
         Positions [m] and slopes of the nodes, and their rates.
     turning : (S, m, 4) array
         Angle [rad], speed [rad/s], external torque and torque of the belt [N m] of each pulley. Where a kink of a given
-        speed makes the constraint's torque alternate from step to step (see `motion`), so does the third.
+        speed makes the constraint's torque alternate from step to step (see `motion`), the third alternates, too.
     carried : (S, k, 4) array
         Angle [rad], speed [rad/s], acceleration [rad/s^2] and dry friction [N m] of each arm; then speed [rad/s] and
-        acceleration [rad/s^2] of each shaft behind a decoupler, twist [rad] of its spring and its rate [rad/s].
+        acceleration [rad/s^2] of each shaft after a decoupler, twist [rad] of its spring and its rate [rad/s].
     stress : (S, n, n_s, 4) array
         Tangential and normal stress [N/m^2], bristle stretch while sticking and gap [m] of each segment.
     energy : (S, 17) array
@@ -78,7 +78,7 @@ class Run:
     complete : bool
         False: interrupted, the end is missing.
     last : Motion
-        State at the end, from where the run can go on.
+        State at the end, from which the run can continue.
     """
 
     drive: Drive
@@ -212,7 +212,7 @@ def simulate(
     report: Callable[[float], None] = lambda _: None,
     start: Run | None = None,
 ) -> Run:
-    """Run a scenario from rest, or go on with a run of the same drive and scenario.
+    """Run a scenario from rest, or continue a run of the same drive and scenario.
 
     Parameters
     ----------
@@ -221,21 +221,21 @@ def simulate(
     numerics : Numerics, optional
         Other tolerances; its step replaces the drive's.
     report : callable
-        Called with the time [s] that is done, several times in a second of machine time or so.
+        Called with the simulated time [s], some times in a second of machine time.
     start : Run, optional
-        What there is; it must end with a whole block of samples, as an interrupted run does, to go on to the same bits.
+        An interrupted run; it must end with a whole block of samples to continue with the same bits.
 
     Returns
     -------
     Run
-        Not complete if KeyboardInterrupt came: what there is until then.
+        Not complete after a KeyboardInterrupt: the run until then.
 
     Raises
     ------
     InputError
         A sample time that is not a multiple of the step, or bad inputs.
     ArithmeticError
-        Newton's method failed; the message says when.
+        Newton's method failed; the message has the time.
     """
     numerics = numerics or Numerics(drive.step)
     h = numerics.h
@@ -301,7 +301,7 @@ def simulate(
 def spans(run: Run) -> SpanValues:
     """Tension and speed of the belt in the middle half of each span.
 
-    The force is taken at starts and middles of elements, the speed at their middles, along the order of the pulleys.
+    The force is that at starts and middles of elements, the speed at their middles, along the order of the pulleys.
     """
     path, c = run.drive.path, run.drive.cable
     start = axial_force(c, run.q, run.v, 0.0)
@@ -322,15 +322,15 @@ def _in_span(path: BeltPath, i: int, r: Array) -> NDArray[np.bool_]:
 
 
 def warnings(run: Run) -> list[str]:
-    """What makes a run doubtful, and the remedy; nothing if its energy balance is kept."""
+    """Warnings about an energy error of a run, with the remedy; empty if its energy balance is kept."""
     share = strayed(run.energy)
     if share <= ALLOWED:
         return []
     steps, loose = run.counts["steps"], run.counts["not switched out"]
     return [
-        f"{share:.1%} of the work put in comes and goes unaccounted for (allowed {ALLOWED:.1%}), and the contact of "
+        f"{share:.1%} of the work put in is unaccounted for (allowed {ALLOWED:.1%}), and the contact of "
         f"{loose} of {steps} steps did not settle: where wraps slip, forces alternate from step to step; "
-        f"take a step below {run.drive.step:g} s"
+        f"use a step below {run.drive.step:g} s"
     ]
 
 
@@ -377,7 +377,7 @@ _ARM = (
     ("M_friction", "N.m", "dry friction torque of the arm"),
 )
 _SHAFT = (
-    ("w_shaft", "rad/s", "speed of the shaft behind the decoupler"),
+    ("w_shaft", "rad/s", "speed of the shaft after the decoupler"),
     ("a_shaft", "rad/s2", "acceleration of this shaft"),
     ("twist", "rad", "by which the spring of the decoupler is wound up"),
     ("twist_rate", "rad/s", "its rate"),
@@ -388,7 +388,7 @@ _SEGMENT = (
     ("slip", "m", "bristle"),
     ("gap", "m", ""),
 )
-_ENERGY = dict.fromkeys(WORKS, "taken since the start") | {
+_ENERGY = dict.fromkeys(WORKS, "lost since the start") | {
     "stored": "stored",
     "input": "work of the torques that drive pulleys, since the start",
     "output": "work that pulleys do against their torques, since the start",
@@ -401,7 +401,7 @@ def _state(drive: Drive) -> list[str]:
 
 
 def record(run: Run, file: Path, scenario: Scenario) -> None:
-    """Write a run to HDF5, from which `read_run` takes it up again; ``complete`` says whether it was interrupted.
+    """Write a run to HDF5, from which `read_run` continues it; ``complete`` is false if it was interrupted.
 
     Raises
     ------

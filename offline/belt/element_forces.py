@@ -1,7 +1,7 @@
 """Forces in a belt of rigid elements joined by springs and dampers (Kubas 2017, eqs. 1-22).
 
 Element i has the centre P_i, the angle phi_i and, with its half l'_i = l/2 (cos phi_i, sin phi_i), two ends. A joint of
-no length, stiff along and in bending, holds its left end to the right end of element i - 1. With the gap
+no length, stiff along and in bending, joins its left end to the right end of element i - 1. With the gap
 g = P_i - l'_i - (P_(i-1) + l'_(i-1)), e = g/|g|:
 
     F = c_wzd |g| + b_wzd (v_left,i - v_right,(i-1)).e                                                   (18, 20)
@@ -12,15 +12,15 @@ A pulley at P_k pushes at the centre of an element that is nearer than r_k, r = 
     p = r_k - |r|,  p' = -v_i.n,  N = c_1 p^2 + c_2 p + delta(p) b p',  T = mu(v) N,  v = theta' |r| - v_i.tau  (4-17)
 
 with delta the cubic step (10) and mu(v) = mu s (3 - s^2)/2 for s = v/dv in [-1, 1], mu sign(v) outside (Threlfall
-1978). Newton's and Euler's laws (21, 22) hold for elements and pulleys. A pulley may follow a prescribed speed instead.
+1978). Newton's and Euler's laws (21, 22) apply to elements and pulleys. A pulley may follow a prescribed speed instead.
 
-Beside the source: mu may go with the sliding speed, times S(|v|) of each element at each instant (`Sliding`). A shaft
-behind a decoupler (`rtcvt.belt.decoupler`) is a pulley of no radius, behind the others. Its angle is that of the
+In addition to the source: mu may depend on the sliding speed, times S(|v|) of each element at each instant (`Sliding`).
+A shaft after a decoupler (`rtcvt.belt.decoupler`) is a pulley of no radius, after the others. Its angle is that of the
 clutch, so that ``delta = s (theta - theta_s)``; where the clutch is open, delta relaxes at the end of a step.
 
 Departures from the print: (20) has the signs of the half-lengths so that ends meet, not centres; (12) and the moment
-in (22) take the arm r, where a unit vector is printed; N is not below 0. The paper's c_wzd, b_wzd and c_skr are taken
-as products with the element's length: EA, its damping and EI of the unit file.
+in (22) use the arm r, where a unit vector is printed; N is not below 0. The paper's c_wzd, b_wzd and c_skr are read as
+products with the element's length: EA, its damping and EI of the unit file.
 """
 
 from typing import NamedTuple
@@ -35,11 +35,11 @@ from rtcvt.offline.belt.shafts import Shafts
 Array = NDArray[np.float64]
 
 ENERGIES = ("input", "axial", "bending", "contact", "friction", "bearing", "load", "decoupler")
-"""Work done on the belt drive, and what has been dissipated since the start, in the order of the state's end."""
+"""Work done on the belt drive, and energy dissipated since the start, in the order of the state's end."""
 
 
 class Drive(NamedTuple):
-    """Constants of the equations; n_k pulleys, shafts behind decouplers included."""
+    """Constants of the equations; n_k pulleys, including shafts after decouplers."""
 
     n: int  # elements
     l: float  # length of an element [m]  # noqa: E741
@@ -77,7 +77,7 @@ class Feed(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Results of `rates` beside the derivative. Joint i lies between elements i - 1 and i."""
+    """Results of `rates` besides the derivative. Joint i is between elements i - 1 and i."""
 
     c: Array  # (n,) cos phi
     s: Array  # (n,) sin phi

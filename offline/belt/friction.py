@@ -1,13 +1,13 @@
-"""Friction of the ANCF belt's contact: a coefficient of each sheave that may go with the sliding speed of the place.
+"""Friction of the ANCF belt's contact: a coefficient of each sheave that may depend on the local sliding speed.
 
 With a table over the sliding speed, the coefficient where a sheave's normal points along theta is ::
 
     mu_i(theta) = mu_0,i S(v_i(theta)),    v_i' = (|v_t| - v_i)/T_s
 
-with S, T_s and the reason for the delay those of the real-time model (`rtcvt.belt.friction`). That one has a single
-v_i for a wrap, the sliding speed where the belt runs off; here v_i stands at `DIRECTIONS` directions, fixed in space,
-linear between them. |v_t| of a direction is the mean over the segments next to it, by their normal force and their
-share of the direction. A direction that nothing touches keeps its speed. v_i is held over a step.
+with S, T_s and the reason for the delay those of the real-time model (`rtcvt.belt.friction`). That model has a single
+v_i for a wrap, the sliding speed where the belt runs off; here v_i is defined at `DIRECTIONS` directions, fixed in
+space, and linear between them. |v_t| of a direction is the mean over the segments next to it, by their normal force and
+their share of the direction. A direction without contact keeps its speed. v_i is constant over a step.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ DIRECTIONS = 24  # about a sheave
 
 
 class Sliding(NamedTuple):
-    """Coefficients without sliding, and what sliding makes of them."""
+    """Coefficients without sliding, and their change by sliding."""
 
     mu: Array  # (m,)
     v: Array  # (k,) speeds [m/s], increasing; empty: friction does not depend on speed

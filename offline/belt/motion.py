@@ -5,7 +5,7 @@
     w_i = w_i(t), tau_i the multiplier of that constraint              sheaves of given speed
     coefficients of friction                                           see `friction`
     arms that carry sheaves                                            see `tensioner`
-    shafts behind decouplers                                           see `shafts`
+    shafts after decouplers                                            see `shafts`
 
 Trapezoidal rule with index 2, that is with the constraint at velocity level:
 
@@ -50,7 +50,7 @@ N_COUNT = 6  # steps, discontinuous iterations, Newton iterations, matrices, ste
 
 
 class Sheaves(NamedTuple):
-    """What turns."""
+    """Sheaves, arms and shafts."""
 
     I: Array  # (m,) [kg m^2]  # noqa: E741
     d: Array  # (m,) [N m s]
@@ -74,8 +74,8 @@ class Motion(NamedTuple):
     tau: Array  # (m,) external torque, or that of the constraint
     contact: Array  # (m, n, n_s, 3) see sheave.contact_forces
     arms: Array  # (k, 4) angle, speed, acceleration and dry friction of each arm
-    shafts: Array  # (k, 4) speed and acceleration of each shaft behind a decoupler, twist of its spring and its rate
-    sliding: Array  # (m, 1 or more) sliding speeds [m/s] that friction goes by, see `friction`
+    shafts: Array  # (k, 4) speed and acceleration of each shaft after a decoupler, twist of its spring and its rate
+    sliding: Array  # (m, 1 or more) sliding speeds [m/s] on which friction depends, see `friction`
 
 
 class Numerics(NamedTuple):
@@ -114,7 +114,8 @@ class Work(NamedTuple):
 
 
 def motion(q: Array, sheaves: int, segments: int, arms: int = 0, shafts: int = 0, directions: int = 1) -> Motion:
-    """State of rest at `q` (n, 4), without contact; friction goes by the sliding speed at so many directions."""
+    """State of rest at `q` (n, 4), without contact; friction depends on the sliding speed at `directions`
+    directions."""
     n = q.shape[0]
     contact = np.zeros((sheaves, n, segments, 3))
     contact[..., 0], contact[..., 1] = 1.0, UNDEFINED
@@ -163,7 +164,7 @@ def _hung(s: Any, x: Any, k: int, W: Any) -> tuple[float, float]:
 
 @compiled
 def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> float:
-    """Fill W.res and W.res_w; returned is the root mean square of what Newton's method must bring to zero."""
+    """Fill W.res and W.res_w; returns the root mean square of the residuals of Newton's method."""
     n = x.q.shape[0]
     res = W.res
     m = cable.mass
@@ -394,7 +395,7 @@ def march(
     cable: Any, contact: Any, s: Any, x: Any, numerics: Any, w_in: Any, tau_in: Any, every: int, q: Any, v: Any,
     turning: Any, carried: Any, stress: Any, energy: Any, W: Any, count: Any,
 ) -> int:  # fmt: skip
-    """Take len(w_in) steps and note every `every`-th.
+    """Make len(w_in) steps and store every `every`-th.
 
     Parameters
     ----------
@@ -405,11 +406,11 @@ def march(
     turning : (samples, m, 4) array
         Filled with phi, w, tau and the torque of the belt on each sheave.
     carried : (samples, k, 4) array
-        Filled with angle, speed, acceleration and dry friction of each arm, then as `Motion` has them the shafts.
+        Filled with angle, speed, acceleration and dry friction of each arm, then the shafts as in `Motion`.
     stress : (samples, m, n, n_s, 4) array
         See `sheave.segment_forces`.
     energy : (samples, 17) array
-        Filled with `audit.STORED` and with `audit.WORKS`, which are counted on from W.account.work [J].
+        Filled with `audit.STORED` and with `audit.WORKS`, which continue from W.account.work [J].
     count : (N_COUNT,) array of int64
         Added up: steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number,
         steps made in parts.
@@ -417,7 +418,7 @@ def march(
     Returns
     -------
     int
-        Steps taken; fewer than asked for if Newton's method failed in the smallest parts of one, too.
+        Steps made; fewer than requested if Newton's method failed in the smallest parts of a step, too.
     """
     m = x.phi.shape[0]
     fresh = False
@@ -483,7 +484,7 @@ def march(
 
 @compiled
 def _open_account(cable: Any, contact: Any, s: Any, x: Any, W: Any) -> None:
-    """What the next step's entry needs of its start."""
+    """Write the data of a step's start for its entry in the account."""
     place_arms(s.arms, x.arms, contact)
     place_friction(contact.sliding, x.sliding, contact.mu)
     book(cable, contact, s, x, 0.0, W.account, W.contact[0])
@@ -531,9 +532,10 @@ def _relax(cable: Any, contact: Any, s: Any, x: Any, ca: float, W: Any, count: A
 
 
 def equilibrium(cable: Cable, contact: Contact, s: Sheaves, x: Motion, W: Work) -> float:
-    """Bring `x` to rest without friction, x of node 0 and turns of all sheaves held; the largest residual [N, N m].
+    """Bring `x` to rest without friction, with x of node 0 and turns of all sheaves fixed; returns the largest residual
+    [N, N m].
 
-    From there on segments that touch stick.
+    Afterwards touching segments stick.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Report of a belt drive's check: real-time beside full model, the sources' figures with our runs, as HTML.
+"""Report of a belt drive's check: real-time against full model, the sources' figures with our runs, as HTML.
 
 Figures follow Ntarladima, Pieber and Gerstmayr (2023), Figs. 12-24, and Kubas (2017), Figs. 10-17.
 """
@@ -193,7 +193,7 @@ def _discretisation(v: Verification) -> str:
     n = v.unit.elements.elements
     rows = [(f"<code>{text(name)}</code>", percent(e)) for name, e in v.discretisation.items()]
     return (
-        f"<p>What {2 * n} elements change of the unit's {n}, {text(v.comparisons[0].title)}, means over the passage of "
+        f"<p>Change by {2 * n} elements from the unit's {n}, {text(v.comparisons[0].title)}, means over the passage of "
         "an element:</p>\n" + table(("signal", "RMS"), rows, (1,))
     )
 
@@ -321,7 +321,7 @@ def _ancf_figures(v: Verification) -> list[str]:
         figure(
             _panels("fig24", 2.1, [("Fig. 24: axial force on P1", "arc length [m]", "N",
                     [("ours", theory[0], theory[1]), ("Euler, Eytelwein", theory[0], theory[2])])]),
-            "Contact zone of P1 beside the capstan formula over the sliding arc; the belt sticks where it runs on.",
+            "Contact zone of P1 and the capstan formula over the sliding arc; the belt sticks where it runs on.",
         ),
     ]  # fmt: skip
     return parts

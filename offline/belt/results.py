@@ -1,9 +1,10 @@
-"""What studies and checks keep of a full-model run: series over time, fields of the belt at some instants.
+"""Stored results of a full-model run for studies and checks: series over time, fields of the belt at some instants.
 
-A result is a small HDF5 file, named after all that it depends on: unit, scenario, what is kept, and the sources of the
-model. While it is made, the whole run stands beside it (see `runs`), so that a stopped study goes on where it was.
+A result is a small HDF5 file, named after all its dependencies: unit, scenario, stored quantities, and the sources of
+the model. While it is made, the whole run is in the same folder (see `runs`), so that an interrupted study continues
+there.
 
-Fields stand over the arc length s of the taut belt, to which points of the belt are projected.
+Fields are over the arc length s of the taut belt, to which points of the belt are projected.
 """
 
 import hashlib
@@ -47,15 +48,15 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Case:
-    """A run of a full model and what is kept of it.
+    """A run of a full model and its stored results.
 
     Attributes
     ----------
     name : str
-        For people, and the beginning of the file's name.
+        Title, and the beginning of the file's name.
     unit, scenario : BeltUnit, Scenario
     instants : tuple of float
-        Times [s] at which fields are kept.
+        Times [s] at which fields are stored.
     trace : (str, float), optional
         Pulley and time [s]: the element (of rigid elements) that comes to this pulley about this time is followed.
     """
@@ -68,7 +69,7 @@ class Case:
 
     @property
     def key(self) -> str:
-        """What the result depends on, in eight digits."""
+        """Digest of the result's dependencies, eight digits."""
         model = full_model(self.unit)
         unit = self.unit.model_dump(mode="json", exclude={"scenario", "description", "hybrid", "step"})
         scenario = self.scenario.model_dump(mode="json", exclude={"description"})
@@ -83,7 +84,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What was kept.
+    """Stored results.
 
     Attributes
     ----------
@@ -109,7 +110,7 @@ class Result:
 
     @property
     def strayed(self) -> float | None:
-        """Energy of an ANCF run that comes and goes unaccounted for, by the work put in; None if it was not booked."""
+        """Unaccounted energy of an ANCF run relative to the work put in; None if it was not recorded."""
         if not all(key in self.series for key in audit.columns()):
             return None
         return audit.strayed(np.stack([self.series[key] for key in audit.columns()], axis=-1))
@@ -122,12 +123,12 @@ def result_file(case: Case, folder: Path) -> Path:
 
 
 def result(case: Case, folder: Path, progress: Progress | None = None) -> Result:
-    """The result of a case: from `folder`, or computed and kept there.
+    """The result of a case: from `folder`, or computed and stored there.
 
     Raises
     ------
     KeyboardInterrupt
-        Interrupted; what there is stays in `folder`.
+        Interrupted; the run until then stays in `folder`.
     InputError, ArithmeticError
         See `runs.simulate_full`.
     """

@@ -1,7 +1,7 @@
 """Belt drive as a belt of rigid elements (Kubas 2017): rest, runs, results. `element_forces` has the equations.
 
 Runs take the linearly implicit steps of `rosenbrock`. The source's explicit ones (Runge-Kutta-Fehlberg) cannot exceed
-about 3.7 over the fastest rate of decay, 3 mu N/(2 m dv) where an element sticks: they take 1/dv as long.
+about 3.7 over the fastest rate of decay, 3 mu N/(2 m dv) where an element sticks: their duration grows with 1/dv.
 """
 
 from collections.abc import Callable
@@ -212,10 +212,10 @@ def simulate(
     start: Run | None = None,
     progress: Callable[[float, float], None] | None = None,
 ) -> Run:
-    """Run a scenario from rest, or go on with a run that was interrupted.
+    """Run a scenario from rest, or continue an interrupted run.
 
     Inputs are linear between the times of their tables; other signals are sampled at the output times. An interrupt
-    (Ctrl-C) ends the run early: what is there is returned, marked as not complete.
+    (Ctrl-C) ends the run early: the run until then is returned, marked as not complete.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def _speeds(y: Array, d: Drive) -> Array:
 
 
 def _inputs(unit: BeltUnit, scenario: Scenario, times: Array) -> tuple[Array, Array]:
-    """Times (m,) [s], m >= 2, and inputs (m, n_k) between which they are linear; the time of a jump stands twice."""
+    """Times (m,) [s], m >= 2, and inputs (m, n_k) between which they are linear; the time of a jump occurs twice."""
     ends = {"torque": "tau", "speed": "w"}
     at = {i: len(unit.pulleys) + m for m, i in enumerate(unit.decouplers)}  # the shaft has the flange
     named = enumerate(unit.pulleys.items())
@@ -365,7 +365,7 @@ def signals(run: Run, unit: BeltUnit) -> dict[str, Signal]:
     for m, j in enumerate(unit.decouplers):
         a, held = len(names) + m, np.array([spring(m, y, d) for y in run.state])
         for key, values, si, text in (
-            ("w_shaft", run.state[:, o + 3 * n + a], "rad/s", "speed of the shaft behind the decoupler"),
+            ("w_shaft", run.state[:, o + 3 * n + a], "rad/s", "speed of the shaft after the decoupler"),
             ("phi_clutch", run.state[:, 3 * n + a], "rad", "angle of the spring's end at the clutch"),
             ("twist", held[:, 2], "rad", "by which the spring of the decoupler is wound up"),
             ("M_decoupler", held[:, 5], "N.m", "torque of the decoupler"),
@@ -390,12 +390,12 @@ _FIELDS = (("x", "m"), ("y", "m"), ("phi", "rad"), ("vx", "m/s"), ("vy", "m/s"),
 
 
 def write_run(path: Path, run: Run, unit: BeltUnit, scenario: Scenario) -> None:
-    """Write a run to HDF5, from which `read_run` takes it up again; ``complete`` says whether it was interrupted.
+    """Write a run to HDF5, from which `read_run` continues it; ``complete`` is false if it was interrupted.
 
     Raises
     ------
     InputError
-        The file cannot be written; nothing is left behind.
+        The file cannot be written; no partial file remains.
     """
     about = {
         "model": "elements",

@@ -11,7 +11,7 @@ border's rows in column k, eliminating node k is
 
     X = D_k^-1 [M_k E_k],   [D_{k+1} E_{k+1}] -= N_k X,   [F_{k+1} S] -= F_k X
 
-No pivots are sought outside the border: D_k holds the mass times 4/h^2, or a stiffness. The work is linear in n.
+No pivots are sought outside the border: D_k contains the mass times 4/h^2, or a stiffness. The work is linear in n.
 """
 
 from typing import Any

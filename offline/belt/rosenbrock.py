@@ -9,8 +9,8 @@ these. With z = 1/(gamma h), gamma = 1/2, and M q'' = f(t, q, v) the stages are
 
 of third order, with an error of second, L-stable and stiffly accurate: joints' modes faster than a step decay. The
 matrix is a ring of elements with a border of pulleys (`ring_solver`; its blocks have a fourth row of unity). The
-energies at the end of the state follow from their rates at both ends of a step; what the steps themselves dissipate is
-in none of them.
+energies at the end of the state follow from their rates at both ends of a step; the numerical dissipation of the steps
+is in none of them.
 """
 
 from typing import Any, NamedTuple
@@ -214,7 +214,7 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
 
 @compiled
 def _stage(f: Any, d: Any, z: float, W: Any, r: Any, s: Any, kick: float, feed: Any, out: Any) -> None:
-    """Solve for a stage `out` (k_q, k_v): f the derivative at the stage's state, r and s what past stages add to it."""
+    """Solve for a stage `out` (k_q, k_v): f the derivative at the stage's state, r and s the terms of past stages."""
     n, k = d.n, d.r_k.size
     o = 3 * n + k
     for i in range(n):

@@ -1,8 +1,8 @@
-"""Full-model runs of belt drives, kept in files: one door to the ANCF belt and to the belt of rigid elements.
+"""Full-model runs of belt drives, stored in files: one entry to the ANCF belt and to the belt of rigid elements.
 
 A unit with a table [ancf] runs as `drive`, one with [elements] as `rigid_elements`. Runs advance in pieces of 0.1 s;
-the file is written at the end, when a minute has passed since it was, and when an interrupt (Ctrl-C) ends the run. A
-run that goes on from its file gives the same bits as one that was not interrupted.
+the file is written at the end, one minute after the last time, and when an interrupt (Ctrl-C) ends the run. A run that
+continues from its file gives the same bits as an uninterrupted one.
 """
 
 import time
@@ -37,7 +37,7 @@ AnyRun = drive.Run | rigid_elements.Run
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run and what it took; `wall` [s] is for the `computed` [s] of machine time of this call."""
+    """A run and its cost; `wall` [s] is for the `computed` [s] of machine time of this call."""
 
     unit: BeltUnit
     scenario: Scenario
@@ -120,23 +120,23 @@ def simulate_full(
     resume: bool = False,
     progress: Callable[[float, float], None] = lambda t, end: None,
 ) -> Outcome:
-    """Run the full model of a unit over a scenario and keep the run in a file.
+    """Run the full model of a unit over a scenario and store the run in a file.
 
-    A duration that is no multiple of `SAMPLE` is made longer, to the next one.
+    A duration that is no multiple of `SAMPLE` is extended to the next multiple.
 
     Parameters
     ----------
     path : Path
-        HDF5 file; holds what there is when the run was interrupted.
+        HDF5 file; after an interrupt it has the run until then.
     resume : bool
-        Go on with what `path` holds, if it is there; also to a longer duration.
+        Continue the run in `path`, if there is one; also to a longer duration.
     progress : callable
         Called with the time reached and the end [s].
 
     Raises
     ------
     InputError
-        The unit has no full model, the scenario does not fit it, or `path` holds something else.
+        The unit has no full model, the scenario does not fit it, or `path` is another file.
     ArithmeticError
         No equilibrium at the start, or no step that is small enough.
     """

@@ -1,7 +1,7 @@
-"""Shafts behind decouplers in the ANCF model, as `rtcvt.belt.decoupler` has them in the real-time model.
+"""Shafts after decouplers in the ANCF model, with the equations of `rtcvt.belt.decoupler`.
 
-A shaft hangs on its sheave alone, by the torque M of spring and clutch. The trapezoidal rule gives what it does over a
-step from the sheave's speed omega_1 at its end, so that it needs no row of its own in Newton's matrix::
+A shaft is connected to its sheave alone, by the torque M of spring and clutch. The trapezoidal rule gives its motion
+over a step from the sheave's speed omega_1 at its end, so that it needs no row of its own in Newton's matrix::
 
     delta_1 = delta_0 + h/2 (delta'_0 + delta'_1),    w_1 = w_0 + h/2 (w'_0 + w'_1)
     J w'_1 = tau + tau_load(w_1) - b w_1 + s M_1
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 class Shafts(NamedTuple):
-    """Shafts behind decouplers; (k,) arrays."""
+    """Shafts after decouplers; (k,) arrays."""
 
     sheave: NDArray[np.int64]
     sense: Array  # 1: the sheave drives it anticlockwise, -1: clockwise
@@ -58,7 +58,7 @@ def load_torque(s: Any, i: int, w: float) -> tuple[float, float]:
 
 @compiled
 def shaft_of(shafts: Any, i: int) -> int:
-    """Number of the shaft of sheave i behind a decoupler, or -1."""
+    """Number of the shaft of sheave i after a decoupler, or -1."""
     for k in range(shafts.J.shape[0]):
         if shafts.sheave[k] == i:
             return k
@@ -67,7 +67,7 @@ def shaft_of(shafts: Any, i: int) -> int:
 
 @compiled
 def start_shafts(state: Any, h: float, start: Any) -> None:
-    """Note what a step of length h needs of its start into `start` (k, 3); `state` (k, 4) is w, w', delta, delta'."""
+    """Write the start data of a step of length h to `start` (k, 3); `state` (k, 4) is w, w', delta, delta'."""
     for k in range(state.shape[0]):
         start[k, 0] = state[k, 0] + 0.5 * h * state[k, 1]
         start[k, 1] = state[k, 2] + 0.5 * h * state[k, 3]

@@ -17,7 +17,7 @@ d_h = 3 k_c (1 - e^2)/(4 v_0) for a coefficient of restitution e at the approach
 bristle's stretch dx:
 
     stick   f_t = mu_v v_t + mu_k dx                            (20)
-    slip    f_t = mu |f_n| x_slip                               (21, 30), x_slip the sign of what sticking would give,
+    slip    f_t = mu |f_n| x_slip                               (21, 30), x_slip the sign of the sticking force,
                                                                 mu that of the sheave, see `friction`
     dx      = x_cur - x_ref, reduced to [-pi r, pi r]           (25, 26)
     x_cur   = r (angle(n) - phi) + sigma rho L_seg              (22-24), sigma = +1 where the sheave lies on the right
@@ -26,7 +26,7 @@ L_seg is the reference length; stretch is left out of (24), as in the paper. Whe
 (x_slip = 0, +-1; -2 undefined) and x_ref change only after Newton's method has converged, in `post_newton`, which
 returns the sum of the switching errors (28) and (29) in N.
 
-The force f = f_n n + f_t t resists: it is the negative of what acts on the belt. It is shared out as (1 - rho) f and
+The force f = f_n n + f_t t resists: it is the negative of the force on the belt. It is shared out as (1 - rho) f and
 rho f (32) and moves to the nodes by virtual work; the sheave feels the torque r f_t (35). Normals are the segment's,
 or, the paper's second option, those of the points: n_k = (p_k - c)/|p_k - c|, with f_n and f_t as before.
 """
@@ -70,7 +70,7 @@ class Contact(NamedTuple):
 
 
 class Pose(NamedTuple):
-    """Belt and sheaves; kernels take this, or a `motion.Motion`, which has the same entries."""
+    """Belt and sheaves; kernels accept this, or a `motion.Motion`, which has the same entries."""
 
     q: Array  # (nodes, 4) coordinates
     v: Array  # (nodes, 4) their rates
@@ -158,9 +158,9 @@ def bristle(
 ) -> tuple[float, float, float]:
     """New x_slip, x_ref and the excess |f_t| - mu |f_n| of sticking (section 2.4, Fig. 5).
 
-    `slip0` and `ref0` are those of the start of the step: sticking goes on from there, slipping lets the bristle follow
-    at the length that it can hold. Its sign is that of the whole of (20), as (21) says: with the sign of the stretch
-    alone a segment that runs on and slides is held by mu_v v_t without limit, and one that turns back is driven on.
+    `slip0` and `ref0` are those of the start of the step: sticking continues from there, slipping moves the bristle at
+    its largest stretch. Its sign is that of the whole of (20), as in (21): with the sign of the stretch alone a segment
+    that runs on and slides would be loaded by mu_v v_t without limit, and one that turns back would be driven on.
     """
     ref = x if slip0 == UNDEFINED else ref0
     dx = bristle_stretch(x, ref, period) if mu_k > 0.0 else v_t
@@ -203,7 +203,7 @@ def segment(
 
 @compiled
 def contact_forces(c: Any, x: Any, pairs: Any, count: int, P: Any, f: Any, torque: Any, pull: Any) -> None:
-    """Add the forces of sheaves on elements to `f`, and to `torque` and `pull` what acts on the sheaves.
+    """Add the forces of sheaves on elements to `f`, and to `torque` and `pull` the loads of the sheaves.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Parameter studies of the ANCF belt drive (Ntarladima, Pieber and Gerstmayr 2023, section 4, Figs. 14-23).
 
-`rtcvt check two_pulley_belt` runs them over the unit's first scenario. Results are kept in its folder, so that an
-interrupted study goes on where it was. A study changes one thing of the unit's table [ancf]; contact damping goes with
-k_c and bristle viscosity with the root of mu_k, as in the paper.
+`rtcvt check two_pulley_belt` runs them over the unit's first scenario. Results are stored in its folder, so that an
+interrupted study continues there. A study changes one key of the unit's table [ancf]; contact damping is proportional
+to k_c and bristle viscosity to the root of mu_k, as in the paper.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ INSTANTS = (1.0, 2.45)  # of Fig. 22, and of the steady state [s]
 
 
 def cases(unit: BeltUnit, study: str) -> dict[str, Case]:
-    """The cases of a study by what they change.
+    """The cases of a study by the changed value.
 
     Raises
     ------
@@ -56,15 +56,15 @@ def cases(unit: BeltUnit, study: str) -> dict[str, Case]:
 
 
 def run_study(unit: BeltUnit, study: str, folder: Path, progress: Progress | None = None) -> dict[str, Result]:
-    """Results of all cases of a study, by what they change."""
+    """Results of all cases of a study, by the changed value."""
     return {label: result(case, folder, progress) for label, case in cases(unit, study).items()}
 
 
 def figures(r: Result) -> dict[str, float]:
     """Speeds, torques, tensions and creep, means over the last 4 % of the run, which waves in the spans do not change.
 
-    Creep is (v_max - v_min)/v_max over the spans. ``from strain`` takes the stretches instead of the speeds; ``from
-    tension`` is (T_max - T_min)/EA with the paper's EA, that of the taut belt, which leaves out by how much the tight
+    Creep is (v_max - v_min)/v_max over the spans. ``from strain`` uses the stretches instead of the speeds; ``from
+    tension`` is (T_max - T_min)/EA with the paper's EA, that of the taut belt, which neglects that the tight
     span is longer.
     """
     unit, late = r.case.unit, r.time >= 0.96 * r.time[-1]

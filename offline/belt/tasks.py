@@ -49,7 +49,7 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
         table.add_row(name, cell(found["speed_rad_s"][name]), cell(found["belt_torque_Nm"][name]), cell(tension))
     lines: list[Any] = [table]
     if given_table:
-        lines.append(f"[yellow]no table \\[ancf] or \\[elements]; taken:[/]\n{escape(given_table)}")
+        lines.append(f"[yellow]no table \\[ancf] or \\[elements]; used:[/]\n{escape(given_table)}")
     if "unaccounted_J" in found:
         rest, work = abs(found["unaccounted_J"]), abs(found["input_J"])
         amount = f"{rest / work:.1e} of the work put in" if work else f"{rest:.1e} J"
@@ -69,7 +69,7 @@ def check(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Chec
     result = verify(drive, report.with_name(f"{report.stem}_runs"), progress=progress, seed=given["seed"])
     lines: list[Any] = []
     if given_table:
-        lines.append(f"[yellow]no table \\[ancf] or \\[elements]; taken, in both models:[/]\n{escape(given_table)}")
+        lines.append(f"[yellow]no table \\[ancf] or \\[elements]; used in both models:[/]\n{escape(given_table)}")
     for c in (*result.comparisons, *result.drawn):
         table = Table("signal", "RMS error", "allowed", title=escape(f"{drive.name}: {c.title}"), title_justify="left")
         for e in c.errors:

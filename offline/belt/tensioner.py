@@ -1,9 +1,9 @@
-"""Arms of tensioners in the ANCF model: they carry sheaves, as `rtcvt.belt.arms` has them in the real-time model.
+"""Arms of tensioners in the ANCF model: they carry sheaves, with the equations of `rtcvt.belt.arms`.
 
     J W' + C W + K theta - M_0 + M + M_s - F.c' - d (w - W) = 0,    c' = R (c - o)
 
 F is the force of the belt on the sheave, c its centre, o the pivot, w its speed and d the friction of its bearing. Dry
-friction M (Dahl 1968) goes by the trapezoidal rule as all else; solved for its value at the end of the step::
+friction M (Dahl 1968) is integrated by the trapezoidal rule, too; solved for its value at the end of the step::
 
     M_1 (1 + h K_F |W_1|/(2 M_F)) = M_0 + h/2 (M'_0 + K_F W_1)
 """
@@ -85,7 +85,7 @@ def carrier(arms: Any, state: Any, i: int) -> float:
 
 @compiled
 def start_dry(arms: Any, state: Any, h: float, dry: Any) -> None:
-    """Note what a step of length h needs of its start: M_0 + h/2 M'_0 and h/2 into `dry` (k, 2)."""
+    """Write the start data of a step of length h to `dry` (k, 2): M_0 + h/2 M'_0 and h/2."""
     for m in range(arms.J.shape[0]):
         rate = 0.0
         if arms.M_F[m] > 0.0:
@@ -96,7 +96,7 @@ def start_dry(arms: Any, state: Any, h: float, dry: Any) -> None:
 
 @compiled
 def arm_moment(arms: Any, state: Any, dry: Any, m: int, pull: Any, contact: Any) -> float:
-    """What is missing in the balance of an arm but for its bearing; sets its dry friction."""
+    """Residual of an arm's balance without its bearing; sets its dry friction."""
     W = state[m, 1]
     if arms.M_F[m] > 0.0:
         held = 1.0 + dry[m, 1] * arms.K_F[m] * abs(W) / arms.M_F[m]

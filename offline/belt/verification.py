@@ -7,19 +7,19 @@ of five quarters of the pretension. No parameter of the real-time model is fitte
 
 over all samples of 1 ms, max|full| at least a hundredth of the largest of its kind. Signals are speeds of pulleys that
 torques or the belt move, tensions of spans, and torques: of the shaft where the speed is given, else of the belt on the
-pulley, by the pulley's balance. Behind a decoupler there are the speeds of pulley and shaft.
+pulley, by the pulley's balance. With a decoupler there are the speeds of pulley and shaft.
 
 Rigid elements run onto a pulley like a chain's links. They slide as they do so, and make speeds and tensions ripple,
 and torques the more. Both are no properties of the belt and fall with the square of the elements' length: full runs for
-the comparison take half the unit's length, with contact constants, which are per element, halved too. Signals are
-judged by their means over the passage of an element (`smooth`); the error with the ripple (`nrms`) and the ripple's
-size stand beside, and what half the length changes of the first run.
+the comparison use half the unit's length, with contact constants, which are per element, halved too. Signals are judged
+by their means over the passage of an element (`smooth`); the error with the ripple (`nrms`) and the ripple's size are
+listed in addition, and the change by half the length in the first run.
 
 Drawn drives. An ANCF belt is also run on layouts and load cases that are drawn around the unit by seed (`drawn`), with
-limits of their own.
+their own limits.
 
 Sources: what Ntarladima, Pieber and Gerstmayr (2023, section 4) and Kubas (2017, sections 4 and 5) print as numbers,
-beside ours, for the shipped drives.
+with ours, for the shipped drives.
 """
 
 from collections.abc import Mapping
@@ -65,14 +65,14 @@ class SignalError:
     kind: str  # "speed", "tension" or "torque"
     nrms: float
     smooth: float  # the same of the means over the passage of an element; nrms for the ANCF belt
-    ripple: float  # RMS of what the mean takes away from the full model, by the same scale; 0 for the ANCF belt
+    ripple: float  # RMS of the full model less its mean, by the same scale; 0 for the ANCF belt
     scale: float
     limit: float
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A load case: both runs and what they say."""
+    """A load case: the two runs and their results."""
 
     title: str
     full: Result
@@ -107,8 +107,8 @@ class Verification:
         """Every bound that is exceeded, in words."""
         every = (*self.comparisons, *self.drawn)
         astray = tuple(
-            f"{c.title}: {c.full.strayed:.2%} of the full model's work comes and goes unaccounted for, allowed "
-            f"{ALLOWED:.1%}; take smaller steps"
+            f"{c.title}: {c.full.strayed:.2%} of the full model's work is unaccounted for, allowed "
+            f"{ALLOWED:.1%}; use smaller steps"
             for c in every
             if c.full.strayed is not None and not c.full.strayed <= ALLOWED
         )
@@ -179,7 +179,7 @@ def load_cases(unit: BeltUnit) -> list[Case]:
 
 
 def _rough(unit: BeltUnit) -> BeltUnit:
-    """The unit with twice the friction, of both sides and all pulleys."""
+    """The unit with twice the friction, on the two sides and all pulleys."""
 
     def twice(table: Any, *keys: str) -> Any:
         given = {key: getattr(table, key, None) for key in keys}
@@ -221,7 +221,7 @@ def _mirrored(unit: BeltUnit) -> list[Case]:
 def compare(
     case: Case, full: Result, title: str, limits: Mapping[str, float] = LIMITS, fast: Run | None = None
 ) -> Comparison:
-    """Run the real-time model over a case, or take `fast`, and compare it with the full one."""
+    """Run the real-time model over a case, or use `fast`, and compare it with the full one."""
     unit = case.unit
     fast = fast or simulate(build_belt(unit, "hybrid"), case.scenario, unit.step)
     at = np.round(full.time / fast.step).astype(int)
@@ -287,7 +287,7 @@ def _load(load: Load, w: Array) -> Array:
 def passage_mean(case: Case, full: Result, values: Array) -> Array:
     """Mean of a signal over the passage of an element, not a number near the ends; of the ANCF belt the signal itself.
 
-    The window at a time is what one element takes to pass at the speed that the belt has then.
+    The window at a time is the duration of the passage of one element at the belt's speed then.
 
     Raises
     ------
@@ -322,7 +322,7 @@ def discretisation(coarse: Result, fine: Result) -> dict[str, float]:
 
 
 def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None, seed: int = 1) -> Verification:
-    """Make the full runs that `folder` does not hold yet, and compare; `seed` draws further ones around an ANCF unit.
+    """Make the full runs that are missing in `folder`, and compare; `seed` draws further ones around an ANCF unit.
 
     Raises
     ------
@@ -331,7 +331,7 @@ def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None, seed:
     ArithmeticError
         A full model's step fails, of an ANCF belt also with a quarter of its length.
     KeyboardInterrupt
-        Interrupted; the next call goes on.
+        Interrupted; the next call continues.
     """
     own, ancf = load_cases(unit), full_model(unit) == "ancf"
     around = drawn.cases(unit, seed) if ancf else []
@@ -372,7 +372,7 @@ def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None, seed:
     return Verification(unit, tuple(comparisons), changes, runs, found, tuple(quotes))
 
 
-# --- what the sources print
+# --- printed results of the sources
 
 
 def _late(r: Result, name: str, share: float = 0.1) -> float:
@@ -397,7 +397,7 @@ def _said(section: str, about: str, printed: str, ours: str, value: float, most:
 
 
 def _section_4_ancf(r: Result, found: Mapping[str, Mapping[str, Result]]) -> list[Quote]:
-    """Comparison with analytical solutions at 2.45 s, on the finest mesh, and what the text says of the studies."""
+    """Comparison with analytical solutions at 2.45 s, on the finest mesh, and statements of the text on the studies."""
     label, fine = list(found["elements"].items())[-1]
     unit = fine.case.unit
     tight, slack = (float(fine.series[f"{s}.F"][-1]) for s in ("P1_P2", "P2_P1"))
@@ -446,7 +446,7 @@ def _section_4_ancf(r: Result, found: Mapping[str, Mapping[str, Result]]) -> lis
 
 
 def capstan(r: Result, mu: float) -> tuple[float, float]:
-    """Largest error [N] and relative error of the axial force on the first pulley beside Euler and Eytelwein.
+    """Largest error [N] and relative error of the axial force on the first pulley against Euler and Eytelwein.
 
     The belt sticks where it runs on and slips over the last part of the wrap: T = T_slack exp(mu phi), phi from where
     it runs off, up to T_tight.

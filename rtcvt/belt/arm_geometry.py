@@ -1,13 +1,14 @@
-"""A tensioner's arm and the way of the belt: lengths and directions of its spans over the arm's angle.
+"""Geometry of a tensioner's arm: lengths and directions of the neighbouring spans over the arm's angle.
 
 The arm turns its pulley's centre c about the pivot o by theta, ``c' = R (c - o)``. A span along the unit vector t, with
 n = R t, between the centres at d from each other, has ::
 
     d = l t + a n,   a = sigma_e r_e - sigma_s r_s,   alpha' = n.d'/l,   P' = t.d' = l' - a alpha'
 
-(': by theta; alpha: its direction; s, e: its pulleys). P is the belt's way between the pulleys with what both wraps
-gain as the points of tangency move, so that ``sum P`` differs from the length of the taut belt by a constant and the
-tensions turn the arm by ``-sum T P'``. The second derivative is ``P'' = (n.d')^2/l + t.d''``, ``d'' = -+(c - o)``.
+(': by theta; alpha: direction of the span; s, e: its pulleys). P is the belt's length between the pulleys including the
+change of the wraps as the points of tangency move, so that ``sum P`` differs from the length of the taut belt by a
+constant and the tensions turn the arm by ``-sum T P'``. The second derivative is ``P'' = (n.d')^2/l + t.d''``, ``d'' =
+-+(c - o)``.
 """
 
 from typing import NamedTuple
@@ -20,22 +21,22 @@ from rtcvt.belt.unit import BeltUnit, place
 
 Array = NDArray[np.float64]
 
-STOP_MARGIN = 0.02  # behind the end stops the way changes by this angle more [rad]
-INTERVALS = 48  # of the tables over the angle
+STOP_MARGIN = 0.02  # range of the tables beyond the end stops [rad]
+INTERVALS = 48  # number of intervals of the tables over the angle
 
 
 class SpanOverAngle(NamedTuple):
-    """A span beside a pulley on an arm, over the arm's angle."""
+    """A span next to a pulley on an arm, over the arm's angle."""
 
     span: int  # number of the pulley that it leaves
     way: Array  # P, zero at the drawn place [m]
     lever: Array  # P' [m]
-    turn: Array  # alpha, likewise [rad]
+    turn: Array  # alpha, zero at the drawn place [rad]
     by_angle: Array  # alpha'
 
 
 def _derivatives(path: BeltPath, i: int, j: int, arm: Array) -> tuple[float, float, float]:
-    """P', P'' and alpha' of span `j` for the pulley `i` that stands by `arm` (2,) from its pivot."""
+    """P', P'' and alpha' of span `j` for the pulley `i` at the distance `arm` (2,) from its pivot."""
     sign = 1.0 if (j + 1) % path.span.size == i else -1.0
     t = path.direction[j]
     n, rate = np.array([-t[1], t[0]]), sign * np.array([-arm[1], arm[0]])
@@ -53,15 +54,15 @@ def lever(unit: BeltUnit, i: int) -> tuple[float, float]:
 
 
 def preload(unit: BeltUnit, i: int) -> float:
-    """Torque [N.m] of the spring of pulley `i`'s arm that holds the belt at its pretension, anticlockwise."""
+    """Torque [N.m] of the spring of pulley `i`'s arm at the belt's pretension, anticlockwise."""
     return unit.belt.pretension * lever(unit, i)[0]
 
 
 def bending(unit: BeltUnit, i: int) -> float:
     """Torque [N.m] of the belt's bending on the arm of pulley `i`, as drawn, anticlockwise.
 
-    A belt that is bent round by beta holds ``EI beta/(2 r)``. Without a table of the ANCF belt zero: the pretension is
-    then that of the spans.
+    A belt that is bent around the angle beta exerts ``EI beta/(2 r)``. Without a table of the ANCF belt it is zero: the
+    pretension is then that of the spans.
     """
     pulley, path = list(unit.pulleys.values())[i], unit.path()
     if unit.ancf is None or pulley.arm is None:
@@ -79,7 +80,7 @@ def nodes(unit: BeltUnit, i: int) -> Array:
 
 
 def over_angle(unit: BeltUnit, i: int) -> list[SpanOverAngle]:
-    """The spans before and behind pulley `i` at the angles of `nodes`."""
+    """The spans before and after pulley `i` at the angles of `nodes`."""
     pulley, drawn = list(unit.pulleys.values())[i], unit.path()
     assert pulley.arm is not None
     found = []

@@ -1,4 +1,4 @@
-"""Kernels of tensioner arms: the way of the spans over the arm's angle, spring, friction and end stops.
+"""Kernels of tensioner arms: the length of the spans over the arm's angle, spring, friction and end stops.
 
 An arm at the angle theta from its drawn place, turning with W, has (`rtcvt.belt.arm_geometry`: P, P'; span j with the
 tension T and damping force F_d) ::
@@ -9,14 +9,14 @@ tension T and damping force F_d) ::
 
 with M_b of the belt's bending on pulleys as drawn (`arm_geometry.bending`).
 
-A friction torque that gives way before it slides is what belt tensioners show (Bastien, Michon, Manin and Dufour 2007);
-it does not creep under a load that stands, and loses ``M^2 |W|/M_F``, never less than nothing. The belt's momentum
-changes with its way: the rims at both ends of a span are held by ``m q P_j' W/2`` each, which is the power that the arm
-gains by it, as the circulation of a ring that grows stays. Energy: ``J W^2/2 + (M_0 + M_b - K theta)^2/(2 K) +
-M^2/(2 K_F) + K_S z^2/2``.
+Belt tensioners show a friction torque that yields elastically before it slides (Bastien, Michon, Manin and Dufour
+2007); it does not creep under a constant load, and its loss ``M^2 |W|/M_F`` is never negative. The belt's momentum
+changes with its length: the rims at the two ends of a span are each loaded by ``m q P_j' W/2``, which is the power that
+the arm gains, as for the circulation of a growing ring. Energy: ``J W^2/2 + (M_0 + M_b - K theta)^2/(2 K) + M^2/(2 K_F)
++ K_S z^2/2``.
 
-P, P', the turn of the spans and its derivative come from cubic Hermite interpolation of tables, whose derivative P'
-is: so that the energy balance is exact. Beyond the tables, a little behind the stops, the way is constant.
+P, P', the turn of the spans and its derivative come from cubic Hermite interpolation of tables; P' is the derivative of
+the interpolated P, so that the energy balance is exact. Beyond the tables, a little after the stops, P is constant.
 """
 
 from rtcvt.belt import places

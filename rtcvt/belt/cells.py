@@ -17,7 +17,7 @@ TENSION_RTOL = 1e-8  # share of the tension at rest; the error of an iteration i
 
 @kernel
 def prepare(p, data, work):
-    """Write what depends on parameters alone: lengths of the cells, inertias, the spans' share of R."""
+    """Write the quantities that depend on parameters alone: lengths of the cells, inertias, the spans' share of R."""
     F = places.faces(data)
     stretch = 1.0 + p[BeltP.T_0] / p[BeltP.EA]
     for j in range(places.pulleys(data)):
@@ -123,7 +123,7 @@ def span_tensions(x, p, data, work):
 
 @kernel
 def cells(x, p, data, work):
-    """Write stretch and tension of all cells, with their derivatives to the contents l, and what the rims take."""
+    """Write stretch and tension of all cells, with their derivatives by the contents l, and the state at the rims."""
     if data[D.ARMS] > 0.0:
         place_arms(x, p, data, work)
     q_m = x[places.x_flow(data)]
@@ -175,7 +175,7 @@ def place_span(j, x, p, data, work):
 
 @kernel
 def place_wrap(j, x, p, data, work):
-    """Write the cells of the wrap behind span j."""
+    """Write the cells of the wrap after span j."""
     i = places.after(j, data)
     by_lift = cell_lift(i, data)
     longer = by_lift * work[places.wrap(i, data) + Wrap.LIFT]
@@ -277,7 +277,7 @@ def cell_lift(i, data):
 
 @kernel
 def lifted_inertias(x, p, data, work):
-    """Write the inertias of the pulleys less what the belt's way takes [kg.m2]."""
+    """Write the inertias of the pulleys less the part of the belt's way [kg.m2]."""
     for i in range(places.pulleys(data)):
         work[places.wrap(i, data) + Wrap.LIFTED] = work[places.wrap(i, data) + Wrap.INERTIA]
     for j in range(places.pulleys(data)):
@@ -306,7 +306,7 @@ def cell_energy(c, p, data, work):
 
 @kernel
 def ends_energy(j, p, data, work):
-    """``U - l e`` of span j and of the wrap behind it [J]; call `cells` first."""
+    """``U - l e`` of span j and of the wrap after it [J]; call `cells` first."""
     i = places.after(j, data)
     phi = span_lift(j, data, work)
     lift = work[places.wrap(i, data) + Wrap.LIFT]

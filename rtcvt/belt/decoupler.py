@@ -1,8 +1,8 @@
 """Kernels of decouplers: a one-way clutch and a spring between a pulley and its shaft.
 
-The pulley turns with omega, the shaft with w; s is the sense in which the pulley drives it. The spring, with the damper
-c beside it, is wound up by delta and carries the torque M, which the clutch lets pass in one sense alone: it slips by
-eta, if the shaft overruns, and drags with M_D then. With ``nu = s (omega - w)``::
+The pulley turns with omega, the shaft with w; s is the sense in which the pulley drives it. The spring, parallel to the
+damper c, is wound up by delta and carries the torque M. The clutch transmits M in one sense only: if the shaft
+overruns, it slips by eta and has the drag torque M_D. With ``nu = s (omega - w)``::
 
     delta' = nu + eta,    M = k delta + c delta',    0 <= eta  orthogonal to  M + M_D >= 0
 
@@ -13,14 +13,14 @@ This is solved by ::
 
     J_s w' = tau + tau_load(w) - b w + s M,    and -s M acts on the pulley
 
-Both sides meet where they switch, and the relation of (delta', M) to (delta, nu) is monotone: the implicit Euler method
+The two cases agree at the switch, and the relation of (delta', M) to (delta, nu) is monotone: the implicit Euler method
 is stable with any step, and loses power. Energy is ``J_s w^2/2 + k delta^2/2``, and the loss is never negative::
 
     M nu - k delta delta' = c delta'^2 + M_D eta
 
-The clutch stays locked or free over an internal step (as faces of the belt stick or slide), and is asked again before
-the next one: its opening and closing are late by less than a step. An overrunning pulley without a spring has the
-stiffness of its clutch. Machine and bearing are those of the shaft; the pulley has its inertia alone.
+The clutch stays locked or free over an internal step (as faces of the belt stick or slide), and is updated before the
+next one: its opening and closing are late by less than a step. An overrunning pulley without a spring has the stiffness
+of its clutch. Machine and bearing are on the shaft; the pulley has only its inertia.
 """
 
 from rtcvt.belt import places

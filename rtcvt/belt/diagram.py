@@ -7,7 +7,7 @@ import numpy as np
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.html.svg import Drawing
 
-WIDTH = 480.0  # the longer side of what is drawn
+WIDTH = 480.0  # the longer side of the drawing
 BELT, PULLEY = "#1f2933", "#1d4ed8"
 
 

@@ -22,13 +22,13 @@ def grown(T_hat, p):
 
 @kernel
 def limit(kappa, T_hat, p):
-    """Largest jump P of T_hat [N] above the smaller of both sides, of a face or of its whole wrap."""
+    """Largest jump P of T_hat [N] above the smaller of the two sides, of a face or of its whole wrap."""
     return kappa * grown(T_hat, p)
 
 
 @kernel
 def beyond(share, j, k, p, data, work):
-    """Sense in which the jump of T_hat at face k of the wrap behind span j exceeds a share of its limit, or 0."""
+    """Sense in which the jump of T_hat at face k of the wrap after span j exceeds a share of its limit, or 0."""
     up = rim_hat(0, j, k, data, work)
     down = rim_hat(1, j, k, data, work)
     jump = down - up
@@ -165,7 +165,7 @@ def flows_by_kappa(p, data, work):
 
 @kernel
 def gates(x, p, data, work):
-    """Write how far each wrap's limit is used and what is left of the damping, with derivatives; call `cells` first."""
+    """Write the used share of each wrap's limit and the factor of the damping, with derivatives. Call `cells` first."""
     q_m = x[places.x_flow(data)]
     by_flux = 1.0 - p[BeltP.M] * q_m * q_m / p[BeltP.EA]
     for i in range(places.pulleys(data)):

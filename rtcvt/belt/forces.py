@@ -1,4 +1,4 @@
-"""Kernels of what acts on pulleys and arms, and the right-hand side of the hybrid model.
+"""Kernels of the torques on pulleys and arms, and the right-hand side of the hybrid model.
 
 Equations in `rtcvt.belt.kernels`: loads, dampers of the spans, balances of the pulleys, given speeds.
 """
@@ -67,7 +67,7 @@ def shaft_speed(i, x, data):
 
 @kernel
 def carrier_speed(i, x, data):
-    """Speed of what carries pulley i, an arm or nothing that moves [rad/s]."""
+    """Speed of the arm that carries pulley i, 0 without an arm [rad/s]."""
     m = places.arm_of_pulley(i, data)
     return x[places.x_arm(m, data) + ArmX.W] if m >= 0 else 0.0
 
@@ -126,7 +126,7 @@ def span_damping(j, p, data, work):
 
 @kernel
 def span_dampers(x, p, data, work):
-    """Write what the spans' dampers do; call `gates` first."""
+    """Write the forces of the spans' dampers. Call `gates` first."""
     for j in range(places.pulleys(data)):
         i = places.after(j, data)
         at = places.span(j, data)
@@ -146,7 +146,7 @@ def span_dampers(x, p, data, work):
 
 @kernel
 def flange_torques(x, u, p, data, work):
-    """Write what each pulley is left with, ``J omega'``; where the speed is given, what its flange adds.
+    """Write the torque that accelerates each pulley, ``J omega'``; for a given speed the torque of its flange.
 
     Call `gates` first.
     """

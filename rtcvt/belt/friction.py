@@ -1,34 +1,35 @@
-"""Kernels of the friction between belt and pulleys: what a wrap holds, and a coefficient that may go with sliding.
+"""Kernels of the friction between belt and pulleys: tension ratio of a wrap, and a coefficient that may depend on the
+sliding speed.
 
-**What a bent belt holds.** A wrap beta on which friction acts at the belt's surface, at the distance ``o = u r`` from
-its line, and that slides in full holds ``T_1 = exp(Lambda) T_2``. With shear Q, moment M and curvature kappa the beam
-on a rigid pulley, its tension growing along s, has ::
+**Bent belt.** On a wrap beta friction acts at the belt's surface, at the distance ``o = u r`` from its line. If the
+wrap slides everywhere, the ratio of its tensions is ``T_1 = exp(Lambda) T_2``. With shear Q, moment M and curvature
+kappa the beam on a rigid pulley, its tension growing along s, has ::
 
     T' = kappa Q + mu p,    Q' = p - kappa T,    M' = -Q - o mu p,    kappa = 1/r, so Q = -o mu p
     T ~ exp(mu x phi),    x + u mu^2 x^2 = 1 - u
 
 The elastica of each span turns by a before it touches, ``1 - cos a = EI kappa_0^2/(2 T)``. On the slack side the moment
-of friction makes a layer of pressure, of the length o mu, that takes the shear and leaves ``kappa_0 = 1/r``. On the
-tight side a force is left at the edge, whose friction turns the belt: ``kappa_0 = k/r``, ``k = 1 - o mu sqrt(T_1/EI)``,
+of friction makes a layer of pressure, of the length o mu, that supports the shear and leaves ``kappa_0 = 1/r``. On the
+tight side a force remains at the edge, whose friction turns the belt: ``kappa_0 = k/r``, ``k = 1 - o mu sqrt(T_1/EI)``,
 or 0. With ``eta = mu^2 u x`` ::
 
     Lambda = mu x (beta - a_1 - a_2) + ln((cos a_2 + mu (1 - u) sin a_2)/(1 + eta))
                                      - ln((cos a_1 - mu sin a_1)/(1 + eta/(1 - u)))
 
-solved for T_1, k from the last of three passes. Where a_1 + a_2 exceed beta, the belt touches in one point, both share
-beta, and ``Lambda = mu x beta - (1 + mu^2) (a_2^2 - a_1^2)/2``. Below ``T_2 = EI/r^2`` Lambda stays. Without EI and o
-it is Euler's mu beta. Ribs that yield add 0.01 to 0.04 (`studies/wrap_ends.md`). T is that less inertia, and Lambda
-stands over an internal step.
+solved for T_1, k from the last of three passes. Where a_1 + a_2 exceed beta, the belt touches in one point, the two
+share beta, and ``Lambda = mu x beta - (1 + mu^2) (a_2^2 - a_1^2)/2``. Below ``T_2 = EI/r^2`` Lambda is constant.
+Without EI and o it is Euler's mu beta. Yielding ribs add 0.01 to 0.04 (`studies/wrap_ends.md`). T is reduced by
+inertia, and Lambda is constant over an internal step.
 
-**Sliding.** The unit file gives mu of the ribs, of the back, and of single pulleys, which may go with the speed::
+**Sliding.** The unit file gives mu of the ribs, of the back, and of single pulleys, which may depend on the speed::
 
     mu_i = mu_0,i S(v_i),    v_i' = (|s_i| - v_i)/T_s,    T_s = 5 ms
 
 with S linear between its points and constant beyond, and s_i the speed of the belt where it runs off less that of the
-rim, the largest of the wrap. Friction that falls with speed has no unique solution in an instant. So mu follows sliding
-late, as friction with a memory does (Dieterich 1979; Ruina 1983), and is held over an internal step, in which the laws
-of `rtcvt.belt.kernels` stay what they are: losses are not negative, and the implicit step makes no energy. Rates and
-their Jacobian (model exchange) take v_i as constant.
+rim, the largest of the wrap. Friction that falls with speed has no unique solution at an instant. So mu follows sliding
+with a delay, as friction with a memory does (Dieterich 1979; Ruina 1983), and is constant over an internal step, in
+which the laws of `rtcvt.belt.kernels` remain valid: losses are not negative, and the implicit step creates no energy.
+Rates and their Jacobian (model exchange) use a constant v_i.
 """
 
 import math
@@ -39,15 +40,15 @@ from rtcvt.kernel import kernel
 from rtcvt.numerics.elementary import exp, log
 
 T_S = 5e-3  # [s]
-MIN_HELD_SHARE = 0.1  # of mu x beta that a wrap holds at least
+MIN_HELD_SHARE = 0.1  # least Lambda of a wrap, as a share of mu x beta
 PASSES = 3  # for T_1 from T_2
-MIN_SLACK = 2.0  # EI/(2 r^2) below which a slack tension counts as that
+MIN_SLACK = 2.0  # least slack tension in the formulas, in EI/(2 r^2)
 TENSION_STEP = 1e-4  # share of a tension over which Lambda is differentiated
 
 
 @kernel
 def at_face(side, j, k, of_rim, of_cell, data):
-    """Place in work of a quantity of the cell before (0) or behind (1) face k of the wrap behind span j.
+    """Place in work of a quantity of the cell before (0) or after (1) face k of the wrap after span j.
 
     A span has one for each of its pulleys, a member of `Rim`; a cell on a wrap has a member of `Cell`.
     """
@@ -144,7 +145,7 @@ def held_ratio(mu, beta, u, r, EI, T):
 
 @kernel
 def slack_cell(i, data, work):
-    """The span with less tension beside pulley i, as a cell; call `cells` first."""
+    """The neighbouring span of pulley i with less tension, as a cell; call `cells` first."""
     first = places.span_cell(places.before(i, data), data)
     second = places.span_cell(i, data)
     return first if work[places.cell(first, data) + Cell.HAT] < work[places.cell(second, data) + Cell.HAT] else second

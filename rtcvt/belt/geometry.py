@@ -105,15 +105,15 @@ def belt_path(center: Array, radius: Array, inside: Array, winding: int = 1) -> 
     radius : (n,) array
         Radii of the belt's line [m].
     inside : (n,) array of bool
-        True: the belt's inside lies on the pulley, False: its back.
+        True: the belt's inside touches the pulley, False: its back.
     winding : int
         +1: the order goes anticlockwise round the loop, -1: clockwise.
 
     Raises
     ------
     ValueError
-        The pulleys overlap, the belt cannot touch one of them, or it crosses itself or a pulley. The message says
-        which, by index.
+        The pulleys overlap, the belt cannot touch one of them, or it crosses itself or a pulley. The message names
+        the pulleys by index.
     """
     center, radius = np.asarray(center, dtype=float), np.asarray(radius, dtype=float)
     sigma = winding * np.where(np.asarray(inside, dtype=bool), 1.0, -1.0)

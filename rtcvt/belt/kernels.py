@@ -1,44 +1,45 @@
 """Hybrid and rigid model of any belt drive as real-time kernels.
 
 Pulley i turns with omega_i; its rim has the speed ``V = sigma r omega`` along the belt, whose sense is the order of the
-pulleys. A cell of the belt, a span or a part of a wrap, has the fixed length L and holds the length l without load::
+pulleys. A cell of the belt, a span or a part of a wrap, has the fixed length L; its content is the length l without
+load::
 
     lambda = L/l,    T = max(EA (lambda - 1), 0),    e = T^2/(2 EA),    h = lambda T - e
 
-Cells meet in faces, F on each wrap. Through a face flows the length without load q per time, and the belt has the mass
-m per such length. What flows in and does not flow out stretches a cell less::
+Cells meet in faces, F on each wrap. Through a face flows the unloaded length q per time, and the belt has the mass m
+per such length. The difference of inflow and outflow changes the content of a cell::
 
     l' = q_in - q_out,    q = (V + s)/lambda_up
 
-The belt sticks to the rim where it comes from (up: upstream), and slides with the speed s once friction does not hold
-it. As the mass flow ``G = m q`` is constant along the belt, ``T - G v`` grows at most as exp(mu phi) (Euler; with
-inertia Bechtel, Vohra, Jacob and Carlson 2000); a wrap of a belt that resists bending holds exp(Lambda) in all
+The belt sticks to the rim on its upstream side (up), and slides with the speed s once friction is exceeded. As the mass
+flow ``G = m q`` is constant along the belt, ``T - G v`` grows at most as exp(mu phi) (Euler; with inertia Bechtel,
+Vohra, Jacob and Carlson 2000); the tension ratio of a wrap with bending stiffness is at most exp(Lambda)
 (`rtcvt.belt.friction`), here in equal shares of its faces::
 
     T_hat = T - m q_m^2 (1 + T/EA),    kappa = exp(Lambda/F) - 1
     P = kappa (max(min(T_hat_u, T_hat_d), 0) + 1e-3 T_0)
     s = v_1 (T_hat_d - T_hat_u -+ P)/P_0 where |T_hat_d - T_hat_u| > P, else 0;    P_0 = P at T_hat = T_0
 
-(u, d: the cells before and behind the face; v_1 = 1000 m/s, so that sliding at 1 m/s adds 0.1 % of P_0.) In a steady
+(u, d: the cells before and after the face; v_1 = 1000 m/s, so that sliding at 1 m/s adds 0.1 % of P_0.) In a steady
 state this is creep theory (Reynolds 1874; Johnson, *Contact Mechanics*, 1985, section 8.4) with its integral along the
 wrap replaced by a sum: the faces at the entry stick and tension is constant there, those at the exit slide at the
 limit. If all slide the wrap slips.
 
-**The radius falls with tension**, as ribs yield and their shear holds the belt (`rtcvt.belt.span_ends`), by the share
-sigma. So belt that sticks on a pulley holds ``1/Lambda`` per length of rim, not 1/lambda, and what a tension pulls the
-pulley with is N, such that both make or lose no power where a belt runs on or off ::
+**The radius falls with tension**, as ribs yield and their shear acts on the belt (`rtcvt.belt.span_ends`), by the share
+sigma. So a sticking belt has ``1/Lambda`` of unloaded length per length of rim, not 1/lambda, and pulls the pulley with
+N, such that belt running on or off creates or loses no power ::
 
     sigma = g (T - T_0) - c (T - T_0)^2, from its largest value on constant
     Lambda = lambda/(1 - sigma),    dN = (1 - sigma) dT,    Lambda dN = lambda dT = dh
 
-In flows through faces, in wraps (L = Lambda l, ``e = Lambda N - h``), their limits, and at rims Lambda and N stand for
+In flows through faces, in wraps (L = Lambda l, ``e = Lambda N - h``), their limits, and at rims Lambda and N replace
 lambda and T. Creep grows by it: about T_0 ``1/EA + g`` of a difference of tensions, some two to three times 1/EA on
 small pulleys, and more where a belt is loose.
 
 The mean flow q_m follows those of the faces, ``q_m' = (mean(q) - q_m)/T_q``,
 T_q = 5 ms.
 
-The ends of a span take up more of the belt the looser it is: its way is L + R(T), and its T, by Newton's method, has ::
+The ends of a span contain more belt the looser it is: its way is L + R(T), and its T, by Newton's method, has ::
 
     l (1 + T/EA) = L + R(T),    E_R = integral of R dT - R T,    x = T/T_rest
     R = a (x^(-3/2) - 5/2 + 3 x/2) + b (x^(-1/2) - 3/2 + x/2)
@@ -50,28 +51,28 @@ the belt at a span's ends (phi: the mean of both rims). So the ways of a span an
 
     L + R(T - phi),    L + A phi
 
-where A is the length by which a wrap gives way to a newton: the faster a belt runs, the more tension it has. By W each
-way is longer than with T_0 at rest::
+where A is the compliance of the length of a wrap: the faster a belt runs, the more tension it has. W is the length by
+which each way exceeds that with T_0 at rest::
 
     W = R(T - phi) or -A (T - phi - T_0),    U = l e + E_R(T - phi) - phi R(T - phi) or l e - A phi (T_0 + phi/2)
     dU = -h dl - W dphi
 
-Power is balanced with U in place of the energy of a cell if the rims carry ``W phi'``, which is inertia::
+Power is balanced with U in place of the energy of a cell if the rims have the load ``W phi'``, which is inertia::
 
     J -> J - m r^2 (2 W of the wrap + W of both spans)
 
-(less than 1e-4 of it; that the belt's momentum changes with its way is neglected beside it).
+(less than 1e-4 of J; the smaller change of the belt's momentum with its way is neglected).
 
-Lengths L, radii r, a, b, A and the spans' damping d are those of `rtcvt.belt.span_ends`: spans are longer than they
-look, as the belt's bending and its ribs give at their ends. A span damps with a force beside its tension. What comes
-into it at a speed V sticks somewhere on the wrap before, with the stretch lambda_a there, so that (in a steady state
-nothing is damped) ::
+Lengths L, radii r, a, b, A and the spans' damping d are those of `rtcvt.belt.span_ends`: spans are effectively longer
+than drawn, as the belt's bending and its ribs yield at their ends. A span damps with a force in addition to its
+tension. Belt that enters it at a speed V sticks somewhere on the wrap before, with the stretch lambda_a there, so that
+(in a steady state nothing is damped) ::
 
     F_d = g d (rho_e V_e - rho_s V_s),    rho = lambda/lambda_a where belt comes in, 1 where it goes out
 
-pulls on the rims by ``rho_s F_d`` and ``-rho_e F_d``. g goes from 1 to 0 where a wrap at one of its ends goes from 90 %
-to all of its limit, as it holds no more. For pulley i, with span i behind it and the share of the belt that lies on it
-and on half of both spans in J::
+pulls on the rims by ``rho_s F_d`` and ``-rho_e F_d``. g falls from 1 to 0 while the load of a wrap at one of its ends
+rises from 90 % to all of its limit, since a sliding wrap transmits no more. For pulley i, with span i after it and the
+mass of the belt on it and on half of both spans in J::
 
     J omega' = tau + tau_load(omega) - b omega + sigma r (T_i - T_(i-1) + rho_s F_d,i - rho_e F_d,i-1)
 
@@ -83,39 +84,39 @@ pulleys at the ends of a span, and the springs between them fed with belt. Power
     span      g d (rho_e V_e - rho_s V_s)^2
     bearing   b omega^2
 
-and what the loads take. Neglected: that momentum of the belt changes along a wrap, ``m q^2/EA`` of the force there.
+and the power of the loads. Neglected: momentum of the belt that changes along a wrap, ``m q^2/EA`` of the force there.
 
-**Steps.** Which faces slide is fixed over an internal step, which is then smooth (`rtcvt.numerics.integrators`), and
-the step is made again if it ends with a face that sticks beyond its limit, or if the mean of a sliding speed is against
-friction. These means, integrated with the state, are what is given as slip and loss after a step. If the faces do not
-settle, a cell loses its belt, or more energy is found than was put in, the step is made by the implicit Euler method
-instead, with the faces that friction has at its end: ``x = x_0 + h f(x)``, by Newton's method with a line search. As
-the energy is convex in l and omega, and no loss is negative, it makes no energy. Where Newton's method fails it is made
-in 4, 16, ... parts. A communication step has a budget of iterations, by its internal steps; if that is used up, the
-belt is held for the rest of the step: cells keep what they hold, and torques may only brake. The status tells all this
-as 1.
+**Steps.** The set of sliding faces is fixed over an internal step, which is then smooth (`rtcvt.numerics.integrators`).
+The step is repeated if it ends with a sticking face beyond its limit, or if the mean of a sliding speed is against
+friction. These means, integrated with the state, are the slip and loss after a step. If the faces do not settle, a cell
+becomes empty, or the energy exceeds that put in, the step is made by the implicit Euler method instead, with the faces
+at its end: ``x = x_0 + h f(x)``, by Newton's method with a line search. As the energy is convex in l and omega, and no
+loss is negative, it creates no energy. If Newton's method fails, the step is made in 4, 16, ... parts. A communication
+step has a budget of iterations, by its internal steps; when it is used up, the belt is frozen for the rest of the step:
+cells keep their content, and torques may only brake. In all these cases the status is 1.
 
-**Start.** At rest a wrap holds more of the belt than as it runs, or less (`rtcvt.belt.span_ends`), as far as friction
-holds that; the spans have the tension by which the belt's content stays. What starts with a speed has run, at T_0.
+**Start.** At rest a wrap contains more or less of the belt than when it runs (`rtcvt.belt.span_ends`), within friction;
+the tension of the spans is that by which the belt's content stays the same. A belt that starts with a speed has run
+before, at T_0.
 
 **Rigid model.** All rims have the speed v of the belt; the balances of the pulleys give the differences of tension, and
 the belt's length gives their mean::
 
     v' sum J/r^2 = sum sigma/r (tau + tau_load - b omega),    sum T_i (L_i + half of both wraps) = T_0 sum(...)
 
-Arms stand in it at their drawn angle, and their springs hold the mean: ``sum (T_i - G v) P_i' = T_0 sum P_i'`` over the
-spans beside them (`rtcvt.belt.arm_geometry`). Decouplers are locked.
+Arms are at their drawn angle, and their springs determine the mean: ``sum (T_i - G v) P_i' = T_0 sum P_i'`` over the
+neighbouring spans (`rtcvt.belt.arm_geometry`). Decouplers are locked.
 
-**Given speeds** are constraints: the pulley's acceleration a is known, and the flange's torque is what its balance
-lacks. A speed arrives at the start of a step; over the step the pulley goes to where a parabola through three samples
-leads. The slope s taken onward goes the way of the last one or of the last bend, and is at most twice as large as the
-larger of these two, so that a jump is met without overshoot::
+**Given speeds** are constraints: the pulley's acceleration a is known, and the flange's torque closes its balance. A
+speed is known at the start of a step; over the step the pulley follows a parabola through three samples. The slope s
+after the step is that of the last slope or the last bend, at most twice the larger of the two, so that there is no
+overshoot after a jump::
 
     a = (w_k - omega_k)/h + s,   s = minmod(2 s_k - s_(k-1), 2 max(s_(k-1), b)),   s_k = (w_k - w_(k-1))/h
 
-where b is a at the end of the last step, by which the torque there was given, less s_(k-1).
-The torque is that at the end of the step, where the acceleration is taken as ``s_k + 3/2 (s_k - s_(k-1))``, the second
-term at most as large as the sum of both slopes' sizes.
+where b is a at the end of the last step (with which the torque there was computed) less s_(k-1).
+The torque is that at the end of the step, where the acceleration is ``s_k + 3/2 (s_k - s_(k-1))``, the second
+term at most as large as the sum of the sizes of the two slopes.
 """
 
 from rtcvt.belt import places
@@ -133,7 +134,7 @@ from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.model.stepping import Block, enter, leave, start_status
 from rtcvt.numerics.elementary import exp
 
-REST_FRICTION_SHARE = 0.9  # share of friction that a belt at rest takes up at the start
+REST_FRICTION_SHARE = 0.9  # share of friction that is used by a belt at rest at the start
 MAX_ITERATIONS = 80  # of a communication step, for each of its internal steps
 
 
@@ -141,8 +142,8 @@ MAX_ITERATIONS = 80  # of a communication step, for each of its internal steps
 def place_belt(T, rests, p, data, x, work):
     """Arms and contents of all cells, the spans at a tension [N]; the sum of the contents [m].
 
-    On a wrap tension changes from face to face in equal steps. `rests` 1: wraps hold what they do at rest, as far as
-    friction lets them.
+    On a wrap tension changes from face to face in equal steps. `rests` 1: wraps have their content at rest, as far as
+    friction allows.
     """
     F = places.faces(data)
     if data[D.ARMS] > 0.0:
@@ -267,7 +268,7 @@ def flange(k, x, u, p, data, work):
 
 @kernel
 def port(k, x, u, p, data, row, column, work):
-    """See `rtcvt.model.Coupling`: a pulley on which a torque acts, or its shaft behind a decoupler."""
+    """See `rtcvt.model.Coupling`: a pulley on which a torque acts, or its shaft after a decoupler."""
     for i in range(places.states(data)):
         row[i] = 0.0
         column[i] = 0.0

@@ -5,7 +5,7 @@ from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
 _SHOW = "Of a belt drive its taut belt is printed."
 
 _SIMULATE = """A unit of kind belt with --model full runs the model of its table: the ANCF belt or the belt of rigid
-elements. The file is written every minute, at Ctrl-C and at the end; --resume goes on. --step and --elements change
+elements. The file is written every minute, at Ctrl-C and at the end; --resume continues. --step and --elements change
 the mesh.
 
 [bold]JSON keys of a belt's full model:[/] unit, model (ancf or elements), scenario, status, time_s, frames; means

@@ -1,18 +1,18 @@
-"""Table of a belt drive: its constants, parameters, states and outputs, and where they stand in the buffers.
+"""Table of a belt drive: its constants, parameters, states and outputs, and their places in the buffers.
 
-Pulleys count in the order in which the belt visits them. The belt is a ring of cells: span 0, the cells of wrap 1,
-span 1, ..., the cells of wrap 0, that is `FACES` cells from one span to the next. Face g lies between cells g and
+Pulleys are numbered in the order in which the belt visits them. The belt is a ring of cells: span 0, the cells of wrap
+1, span 1, ..., the cells of wrap 0, that is `FACES` cells from one span to the next. Face g is between cells g and
 g + 1, on the pulley after span ``g // FACES``. State vectors::
 
     hybrid  [l (N FACES), omega (N), q,  `ArmX` of each arm,  `DecouplerX` of each decoupler,
              `GivenX` of each given speed,  v (N) if friction depends on the sliding speed]
     rigid   [v,                          `GivenX` of the given speed]
 
-The lengths come first, as elimination then fills little of the step's matrix. From `GivenX` on states stand over an
-internal step: they have no part in it. Outputs: one of each flange, `Y`, one of
-each span, `PulleyY` of each pulley, the speed of each pulley whose flange's speed is given, `ArmY` of each arm, and the
-loss of arms if there is one; `DecouplerY` of each decoupler, and the loss of these; the first frequency of each span,
-and `ResonanceY` of each if engine orders are given.
+The lengths come first, as elimination then fills little of the step's matrix. States from `GivenX` on are constant over
+an internal step and are not in its matrix. Outputs: one of each flange, `Y`, one of each span, `PulleyY` of each
+pulley, the speed of each pulley whose flange's speed is given, `ArmY` of each arm, and the loss of arms if there is
+one; `DecouplerY` of each decoupler, and the loss of these; the first frequency of each span, and `ResonanceY` of each
+if engine orders are given.
 """
 
 from rtcvt.model.stepping import Block
@@ -25,7 +25,7 @@ class D(Places):
     N = "pulleys"
     FACES = "faces of each wrap"
     RIGID = "1: rigid model, 0: hybrid"
-    STANDS = "1: rigid model of a drive with arms, which stand and hold the tension"
+    STANDS = "1: rigid model of a drive with fixed arms that determine the tension"
     N_X = "states"
     N_U = "inputs"
     N_Y = "outputs"
@@ -53,7 +53,7 @@ class D(Places):
     ORDERS = "table: these orders"
     DRIVER = "pulley whose turns they count"
     BAND = "share of a span's frequency within which an order meets it"
-    Z_0 = "share of critical damping of the spans across, beside that of ribs and bending"
+    Z_0 = "share of critical damping of the spans across, in addition to that of ribs and bending"
     RUNOUT = "amplitude of the spans' ends with an order [m]; 0: not given"
     Y_SWING = "place in y: amplitude of each span, if that of its ends is given"
     Y_FREQUENCY = "place in y: first frequencies of the spans across"
@@ -105,10 +105,10 @@ class Face(Places):
     S = "sliding speed [m/s]"
     Q_BY_V = "derivative of Q to the speed of the rim"
     Q_BY_UP = "to the content of the cell before it [1/s]"
-    Q_BY_DOWN = "to that of the cell behind it"
+    Q_BY_DOWN = "by that of the cell after it"
     Q_BY_FLOW = "to the mean flow"
     S_BY_UP = "derivative of S to the content of the cell before it [1/s]"
-    S_BY_DOWN = "to that of the cell behind it"
+    S_BY_DOWN = "by that of the cell after it"
     S_BY_FLOW = "to the mean flow"
     S_BY_KAPPA = "to the limit kappa of the face [m/s]"
     SLIDE = "1: the belt is faster than the rim, -1: slower, 0: it sticks"
@@ -137,16 +137,16 @@ class Wrap(Places):
     USE = "share of the limit that is used"
     GATE = "g: share of the spans' damping that is left"
     GATE_BY_IN = "its derivative to the content of the span before [1/m]"
-    GATE_BY_OUT = "to that of the span behind"
+    GATE_BY_OUT = "by that of the span after it"
     GATE_BY_FLOW = "to the mean flow [s/m]"
     GATE_BY_KAPPA = "to KAPPA"
-    TORQUE = "what the pulley is left with; where its speed is given, what its flange adds [N.m]"
+    TORQUE = "torque that accelerates the pulley; for a given speed that of its flange [N.m]"
 
 
 class Span(Places):
     """A span."""
 
-    WAY = "share of R, the extra length at its ends, that its equations can bear"
+    WAY = "share of R, the extra length at its ends, that its equations allow"
     ITERATE = "Newton's method for its tension: iterate [N]"
     OPEN = "1 while that has not converged"
     RHO_START = "rho at its start"
@@ -161,7 +161,7 @@ class Span(Places):
 
 
 class Rim(Places):
-    """What a pulley takes of the span at its side."""
+    """State of a span at its side of a pulley."""
 
     N = "tension times the share of the radius that is its lever [N]"
     BY_L = "its derivative to the span's content [N/m]"
@@ -193,19 +193,19 @@ class Arc(Places):
     RADIUS = "radius [m]"
     BETA = "wrap [rad]"
     OFFSET = "distance of the belt's surface from its line, by the radius"
-    SPAN = "length of the span behind it [m]"
+    SPAN = "length of the span after it [m]"
     REACH = "length of belt that stretches with this span [m]"
     OWN = "length of belt that the cells of its wrap share [m]"
-    BY_D = "damping of the span behind it by the belt's [1/m]"
+    BY_D = "damping of the span after it by the belt's [1/m]"
     RIBS = "its damping by all else [N.s/m]"
     WAY_3 = "extra length R at its ends: factor of (T/T_rest)^(-3/2) [m]"
     WAY_1 = "factor of (T/T_rest)^(-1/2) [m]"
     LIFT = "d(length of its wrap)/d(m V^2) [m/N]"
-    RESTS = "length without load that its wrap holds more at rest than as it runs [m]"
+    RESTS = "length without load by which its wrap has more at rest than running [m]"
     SINK = "g: share by which the radius on which the belt runs falls with each newton of tension, at T_0 [1/N]"
     LESS = "c: by which it falls less further on [1/N2]"
     LAST = "g/(2 c): T - T_0 from which on it falls no more [N]"
-    WEIGHT = "of the span's tension in the mean that the rigid model holds [m]"
+    WEIGHT = "of the span's tension in the mean of the rigid model [m]"
     T_X = "direction of this span, x"
     T_Y = "y"
 
@@ -275,7 +275,7 @@ class ArmP(Rows):
 class DecouplerP(Rows):
     """Parameters of a decoupler."""
 
-    J = Row("{pulley}.shaft.J", "kg.m2", "moment of inertia of the shaft behind the decoupler of {pulley}", TINY)
+    J = Row("{pulley}.shaft.J", "kg.m2", "moment of inertia of the shaft after the decoupler of {pulley}", TINY)
     K = Row("{pulley}.decoupler.k", "N.m/rad", "stiffness of the decoupler's spring", TINY)
     C = Row("{pulley}.decoupler.c", "N.m.s/rad", "damping of the decoupler, in parallel with its spring", TINY)
     M_D = Row(
@@ -302,7 +302,7 @@ SPEED_OUT = Row(
     "{pulley}.w", "rad/s", "speed of pulley {pulley}{about}, anticlockwise positive", nominal=100.0, display="rpm"
 )
 SHAFT_OUT = Row(
-    "{pulley}.w", "rad/s", "speed of the shaft behind the decoupler of {pulley}{about}, anticlockwise positive",
+    "{pulley}.w", "rad/s", "speed of the shaft after the decoupler of {pulley}{about}, anticlockwise positive",
     nominal=100.0, display="rpm",
 )  # fmt: skip
 TENSION = Row("{pulley}_{after}.F", "N", "elastic tension of the span from {pulley} to {after}")
@@ -379,7 +379,7 @@ class ArmY(Rows):
 class DecouplerX(Rows):
     """States of a decoupler."""
 
-    W = Row("{pulley}.shaft.w", "rad/s", "speed of the shaft behind the decoupler of {pulley}", nominal=100.0)
+    W = Row("{pulley}.shaft.w", "rad/s", "speed of the shaft after the decoupler of {pulley}", nominal=100.0)
     TWIST = Row("{pulley}.decoupler.twist", "rad", "twist of the spring of the decoupler of {pulley}", nominal=0.1)
 
 

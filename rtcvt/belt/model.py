@@ -37,18 +37,17 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     Parameters
     ----------
     unit : BeltUnit
-        With a ``hybrid`` table.
+        Unit with a ``hybrid`` table.
     fidelity : {"hybrid", "rigid"}
-        Spans with their own tension and creep on the pulleys, or one speed of the whole belt, with arms that stand and
-        decouplers that are locked.
+        Spans with their own tension and creep on the pulleys, or one speed of the whole belt, with fixed arms and
+        locked decouplers.
     substeps : int, optional
-        Instead of the unit's own.
+        Internal steps instead of the unit's own.
 
     Raises
     ------
     InputError
-        The fidelity is neither, the unit has no ``hybrid`` table, or more speeds are given than the rigid model can
-        have.
+        The fidelity is neither, the unit has no ``hybrid`` table, or too many speeds are given for the rigid model.
     """
     if fidelity not in ("hybrid", "rigid"):
         raise InputError(unit.source, "model", fidelity, "hybrid or rigid")
@@ -116,7 +115,7 @@ def _without_joints(unit: BeltUnit) -> BeltUnit:
 
 
 def _named(unit: BeltUnit) -> list[dict[str, str]]:
-    """Each pulley, the one after it, and what it is."""
+    """Fields of each pulley: its name, the next one, and its description."""
     names = list(unit.pulleys)
     about = (f" ({q.description})" if q.description else "" for q in unit.pulleys.values())
     return [dict(pulley=p, after=q, about=a) for p, q, a in zip(names, names[1:] + names[:1], about, strict=True)]
@@ -173,7 +172,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, weight: Array, given
 
 
 def _resonance(data: Constants, unit: BeltUnit, path: BeltPath, belt: Spans) -> None:
-    """What the spans' vibration across needs."""
+    """Write the constants of the spans' lateral vibration."""
     turned = path.sigma * path.radius
     rows = zip(belt.longer, belt.delay, np.roll(turned, -1) - turned, strict=True)
     data.table(D.ACROSS, [number for row in rows for number in row])

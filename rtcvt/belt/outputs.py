@@ -31,7 +31,7 @@ def stored_energy(x, p, data, work):
 
 @kernel
 def shared_outputs(v, flux, x, u, p, data, y, work):
-    """Write flanges, bearings and wraps of both models; write tensions, torques and the rest of `y` first.
+    """Write flanges, bearings and wraps of the two models; write tensions, torques and the rest of `y` first.
 
     `v` is the speed of the rims in the rigid model, `flux` is G v per stretch.
     """

@@ -1,7 +1,7 @@
-"""Where the data of a belt drive stand: neighbours on the ring, and the places of each record in the buffers.
+"""Places of the data of a belt drive: neighbours on the ring, and the places of each record in the buffers.
 
-Cells, faces, pulleys and spans count as in `rtcvt.belt.layout`. A record's place plus a member of its enumeration is an
-index, as in ``work[cell(c, data) + Cell.T]``.
+Cells, faces, pulleys and spans are numbered as in `rtcvt.belt.layout`. A record's place plus a member of its
+enumeration is an index, as in ``work[cell(c, data) + Cell.T]``.
 """
 
 from rtcvt.belt.layout import (
@@ -95,7 +95,7 @@ def before(i, data):
 
 @kernel
 def cell_after(c, data):
-    """The cell after cell c, which lies behind face c."""
+    """The cell after cell c, across face c."""
     return c + 1 if c + 1 < cell_count(data) else 0
 
 

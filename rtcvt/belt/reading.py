@@ -1,4 +1,4 @@
-"""Unit files of belt drives: read and checked against what the models can do."""
+"""Unit files of belt drives: read and checked against the abilities of the models."""
 
 import numpy as np
 
@@ -65,12 +65,12 @@ def _with_arms(unit: BeltUnit) -> BeltUnit:
 
 
 def require_arms(unit: BeltUnit) -> None:
-    """Refuse arms with which the models cannot do.
+    """Refuse arms that the models cannot represent.
 
     Raises
     ------
     InputError
-        A driven pulley or two neighbours on arms, an arm that does not tension the belt or does not stand by itself,
+        A driven pulley or two neighbours on arms, an arm that does not tension the belt or is not stable,
         stops between which the belt does not fit, or a belt of rigid elements.
     """
     names, source = list(unit.pulleys), unit.source
@@ -111,6 +111,6 @@ def require_decouplers(unit: BeltUnit) -> None:
         name, pulley = list(unit.pulleys.items())[i]
         key = f"pulleys.{name}.decoupler"
         if pulley.flange == "speed":
-            raise InputError(unit.source, key, None, 'flange = "torque" or "none": the shaft turns as its torques say')
+            raise InputError(unit.source, key, None, 'flange = "torque" or "none": the shaft turns under its torques')
         if pulley.arm is not None:
             raise InputError(unit.source, key, None, "no arm: a pulley on an arm has no shaft")

@@ -1,4 +1,4 @@
-"""Kernels of the spans' vibration across: first natural frequency, and what an engine order makes of it.
+"""Kernels of the spans' lateral vibration: first natural frequency, and amplification of an engine order.
 
 A span of length L under the tension T, through which the belt (mass m' per stretched length) runs at v, is a travelling
 beam (Lorenz, Offner, Sopouch and Ertl 2014, eq. (6); `studies/moving_belt.md`)::
@@ -14,7 +14,7 @@ with a_m as ``m^2/(m^2 - 1)^3``, 1 in sum. It is exact without bending (s = 1; S
 critical speed C, where it is zero. Between, s is that of perturbation theory to the second order in nu, by the sines
 that the Coriolis force couples with the first one: within 0.3 % up to nu = 0.7 and 0.9 % up to 0.95.
 
-The share of critical damping is that of the ribs (tau, the delay of both ends), of bending (D_I), and zeta_0 of the
+The share of critical damping is that of the ribs (tau, the delay of the two ends), of bending (D_I), and zeta_0 of the
 unit file for all else. Each of the two waves of a string is damped by its own wave number k (1 +- nu)::
 
     zeta = omega_1 tau/(L + delta) + D_I k^4 (1 + 10 nu^2 + 5 nu^4)/(2 m' omega_1) + zeta_0
@@ -24,8 +24,8 @@ An end that moves across by A cos(Omega t) makes the span swing by G A. With ``r
     w = A Re exp(i Omega (t + s v/(C^2 - v^2))) sin(pi r (1 - s/L))/sin(pi r),    r -> r (1 - i zeta)
     G = 1/sqrt(sin^2(pi r) + sinh^2(pi r zeta)),    and 1 below r = 1/2, where the largest swing is that of the end
 
-An engine order meets the span where r is within a band about 1. `swing` has both ends move, as arms carry them and as
-they rise with the span's tension.
+An engine order excites the span where r is within a band about 1. In `swing` the two ends move, with their arms and
+with the change of the span's tension.
 """
 
 import math
@@ -144,7 +144,7 @@ def gain(r, zeta):
 
 @kernel
 def span_outputs(q, turning, p, data, y, work):
-    """First frequencies, and what engine orders of a shaft that turns with `turning` [rad/s] make.
+    """First frequencies, and swings by engine orders of a shaft with the speed `turning` [rad/s].
 
     `q` is the flow of length without load. Write the tensions of the spans first.
     """

@@ -1,11 +1,11 @@
-"""What a belt gives where a span ends on a pulley: bending, ribs that yield and shear, friction that holds.
+"""Compliance of a belt where a span ends on a pulley: bending, ribs that yield and shear, sticking friction.
 
 A belt with bending stiffness leaves its pulley before the taut line's tangent point and joins that line over lengths
 of ``sqrt(EI/T)``; on yielding ribs it sinks in there; and the ribs shear over lengths of ``1/sqrt(k_t C)``,
-``C = 1/EA + 1/(r^2 f')``. All this makes a span softer than ``EA/L``, though friction holds.
+``C = 1/EA + 1/(r^2 f')``. All this makes a span softer than ``EA/L``, though the belt sticks.
 
-**Rest.** Along the taut line lies the place s: s < 0 on the wrap, with the curvature ``kappa = 1/r``, s > 0 on the
-span. The belt lies by w outside of this line. The pulley presses with f(-w) per length where it touches. Under one
+**Rest.** s is the place along the taut line: s < 0 on the wrap, with the curvature ``kappa = 1/r``, s > 0 on the span.
+The belt is at the distance w outside of this line.
 tension T ::
 
     V = integral of EI/2 (kappa - w'')^2 + T (kappa w + w'^2/2) + F(-w),    F' = f
@@ -13,46 +13,48 @@ tension T ::
 is least (F = 0 where the belt does not touch), and ``E = dV/dT = integral of kappa w + w'^2/2`` is the length by which
 the end makes the belt's way longer than the taut line.
 
-Much of E goes with T^(-3/2), as that of the elastica on a stiff pulley does, ``a^3/(12 r^2)`` with ``a = sqrt(EI/T)``.
-Beside a straight line through rest it is met by ``a_3 x^(-3/2) + a_1 x^(-1/2)``, x = T/T_rest from 0.03 to 2.5.
+Much of E is proportional to T^(-3/2), as that of the elastica on a stiff pulley, ``a^3/(12 r^2)`` with ``a =
+sqrt(EI/T)``. E less a straight line through rest is fitted by ``a_3 x^(-3/2) + a_1 x^(-1/2)``, x = T/T_rest from 0.03
+to 2.5.
 
-**Compliance.** Ribs hold the belt's surface, at the distance o from its line, with k_t per length. About the state of
-rest, for a small force at the end of the span that swings with omega, with u along the line and complex stiffnesses
+**Compliance.** Ribs support the belt's surface, at the distance o from its line, with k_t per length. About the state
+of rest, for a small force at the end of the span that swings with omega, with u along the line and complex stiffnesses
 ``EA + i omega D`` and so on, ::
 
     EA (u' + kappa w + w_0' w')^2 + EI w''^2 + T w'^2 + f' w^2 + k_t ((1 - o/r) u + o w')^2,  integrated, - 2 u(end)
 
-is stationary. u(end) less that of the straight span is c where both spans of the pulley swing alike: the middle of the
-wrap then does not move. It is ``c + 2 c_b`` where they swing against each other: its tension does not change. So each
-span is longer by ``c T_1 + c_b (T_1 - T_2)``. The hybrid model's spans are springs by themselves: the share y of c_b
-that an end adds is that with which the drive's natural frequencies below 200 Hz stay,
+is stationary. u(end) less that of the straight span is c where both spans of the pulley swing in phase: the middle of
+the wrap then does not move. It is ``c + 2 c_b`` where they swing in opposite phase: its tension does not change. So
+each
+span is longer by ``c T_1 + c_b (T_1 - T_2)``. The hybrid model's spans are independent springs: the share y of c_b that
+an end adds is chosen so that the drive's natural frequencies below 200 Hz stay,
 ``sum c_b y (T_1^2 + T_2^2) = sum c_b (T_1 - T_2)^2`` for the tensions of each mode. A span of length L so has, between
 its pulleys, ::
 
     1/(L/(EA + i omega D) + c_1 + y_1 c_b1 + c_2 + y_2 c_b2) = EA/L_s + i omega d
 
-with the length L_s of the same belt and the damping d. What a whole wrap gives to a tension that changes slowly,
-without friction, is the length that is left for its own cells and for its ends.
+with the length L_s of the same belt and the damping d. The compliance of a whole wrap to a slowly changing tension
+without friction gives the length for its own cells and for its ends.
 
-**Across.** A force across the end of the span turns it there by w'. With u free, w(end) is ``(s + delta) w'``: the span
-swings across as one that is longer by delta at this end. As the ribs' damping makes delta complex, the span loses by
-``-Im delta/omega`` (`rtcvt.belt.resonance`). The end moves along by u as it turns; so it moves across, outwards, by
-``u/(T w')`` with each newton of the span's tension.
+**Lateral motion.** A lateral force at the end of the span turns it there by w'. With u free, w(end) is ``(s + delta)
+w'``: the span swings across as one that is longer by delta at this end. As the ribs' damping makes delta complex, the
+span loses by ``-Im delta/omega`` (`rtcvt.belt.resonance`). The end moves along by u as it turns; so it moves across,
+outwards, by ``u/(T w')`` with each newton of the span's tension.
 
 **Running.** Belt that runs on sticks before it has its final depth and curvature. Its ribs then shear by u_b, and its
-strain differs by e from that of the spans, until friction holds no more::
+strain differs by e from that of the spans, up to the limit of friction::
 
     u_b' = (1 - o/r) b + (1 - o/r + EA/(r^2 f')) e - ((w + p)/r - o w''),    |u_b| <= mu f(-w)/k_t
     EA e' = (1 - o/r) k_t u_b,    e = 0 at both ends of the wrap of a pulley without torque
 
-which gives b. At rest e is zero: a wrap holds more by the integral of e, less what it gives to the tension that
-differs. The pulley turns as one of the radius ``(r - p)(1 + b)``, p the depth away from the ends. It falls with
-tension, by the share ``g tau - c tau^2`` for tau beyond the tension at rest, met from a quarter to twice of that with c
-not negative. The integral of e is length that the spans have more, or less, than at rest.
+which gives b. At rest e is zero: a wrap then has more length by the integral of e, less its compliance times the
+difference of tension. The pulley turns as one of the radius ``(r - p)(1 + b)``, p the depth away from the ends. It
+falls with tension, by the share ``g tau - c tau^2`` for tau beyond the tension at rest, fitted from a quarter to twice
+of that with c not negative. The integral of e is the length by which the spans have more, or less, than at rest.
 
-**Inertia** takes ``m v^2`` off the tension that bends the belt and presses it on its ribs. By each newton of it the way
-of a wrap gains what it gives to a tension that changes slowly, without friction and the belt's own strain, and the
-integral of e changes by its derivative to that tension.
+**Inertia** reduces the tension that bends the belt and presses it on its ribs by ``m v^2``. By each newton of it the
+way of a wrap grows by its compliance to a slowly changing tension without friction and without the belt's own strain,
+and the integral of e changes by its derivative by that tension.
 
 Elements cubic in w and linear in u, graded from the end of the wrap.
 """
@@ -69,13 +71,13 @@ from rtcvt.belt.unit import BeltUnit
 
 Array = NDArray[np.float64]
 
-_GROWTH = 1.08  # of the elements' length away from the wrap's end
+_GROWTH = 1.08  # growth of the elements' length away from the wrap's end
 _ELEMENTS_PER_LENGTH = 5.0  # elements in the shortest of the lengths that matter
 _RIGID_RIBS = 1e5  # stiffness of ribs that do not yield, by EA/r^2
-_MIN_WRAP_SHARE = 0.1  # share of a wrap that its own cells keep at least
-_WAY_TENSIONS = np.array([0.03, 0.05, 0.1, 0.2, 0.35, 0.6, 1.5, 2.5])  # by that at rest, at which E is met
-_RADIUS_TENSIONS = np.array([0.25, 0.5, 0.75, 1.25, 1.5, 2.0])  # likewise, at which the radius is met
-_MAX_FREQUENCY = 2.0 * np.pi * 200.0  # [rad/s] up to which frequencies are met
+_MIN_WRAP_SHARE = 0.1  # least share of a wrap for its own cells
+_WAY_TENSIONS = np.array([0.03, 0.05, 0.1, 0.2, 0.35, 0.6, 1.5, 2.5])  # relative to that at rest, at which E is fitted
+_RADIUS_TENSIONS = np.array([0.25, 0.5, 0.75, 1.25, 1.5, 2.0])  # the same, for the fit of the radius
+_MAX_FREQUENCY = 2.0 * np.pi * 200.0  # [rad/s] up to which frequencies are fitted
 _X, _WEIGHT = np.polynomial.legendre.leggauss(4)
 _X, _WEIGHT = 0.5 * (_X + 1.0), 0.5 * _WEIGHT
 
@@ -157,22 +159,22 @@ class SpanEnd:
 
 @dataclass(frozen=True)
 class Spans:
-    """What the hybrid model takes for a drive; spans and pulleys as in `BeltPath`."""
+    """Parameters of a drive in the hybrid model; spans and pulleys as in `BeltPath`."""
 
     tension: float  # of the spans of the drive that runs without load [N]
     length: Array  # L_s of each span [m]
-    wrap: Array  # length that each wrap's own cells share, by the belt that they take with 1/EA + g [m]
+    wrap: Array  # length of each wrap's own cells, by their compliance with 1/EA + g [m]
     by_damping: Array  # damping of each span by that of the belt [1/m]
-    damping: Array  # its damping by all else [N.s/m]
-    radius: Array  # on which the belt runs [m]
+    damping: Array  # its other damping [N.s/m]
+    radius: Array  # radii on which the belt runs [m]
     lift: Array  # length that each wrap's way gains by each newton of m v^2 [m/N]
-    rests: Array  # length that each wrap holds more at rest than as it runs [m]
+    rests: Array  # length by which each wrap has more at rest than running [m]
     sink: Array  # g, 0 where the radius would grow [1/N]
     less: Array  # c [1/N2]
     way: Array  # (spans, 2): factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2) in R [m]
-    longer: Array  # by which each span is longer as it swings across [m]
-    delay: Array  # -Im delta/omega of both its ends [m s]
-    outwards: Array  # (spans, 2): by which its start and its end move across, off their pulleys, with tension [m/N]
+    longer: Array  # extra length of each span in lateral vibration [m]
+    delay: Array  # -Im delta/omega, sum of its two ends [m s]
+    outwards: Array  # (spans, 2): lateral motion of its start and its end, off their pulleys, by tension [m/N]
 
 
 def ribs(unit: BeltUnit) -> list[Ribs | None]:
@@ -277,7 +279,7 @@ def span_end(line: Line, ribs: Ribs | None, r: float, wrap: float, T: float, ome
 
 
 def _linear(end: SpanEnd, D: float, omega: float, held: bool) -> NDArray[np.complex128]:
-    """Stiffness of an end about rest: w, its slope and u of each node; `held`: friction holds."""
+    """Stiffness of an end about rest: w, its slope and u of each node; `held`: the belt sticks."""
     line, contact, s = end.line, end.ribs, end.s
     weight, kappa, (N, d, dd), (w_0, w_1, _) = _points(s, end.r, end.w)
     touching = (kappa > 0.0) & (w_0 < 0.0)
@@ -344,7 +346,7 @@ def running(end: SpanEnd) -> tuple[float, float]:
     x = -(end.s[:-1, None] + np.diff(end.s)[:, None] * _X)[touching][::-1]
     w_0, w_2 = w_0[touching][::-1], w_2[touching][::-1]
     x = np.append(x, 0.5 * end.wrap) - x[0]
-    x = np.concatenate([x, 2.0 * x[-1] - x[-2::-1]])  # to the other end, which is alike
+    x = np.concatenate([x, 2.0 * x[-1] - x[-2::-1]])  # to the other end, which is equal
     w_0, w_2 = (np.concatenate([a, a[-1:], a[::-1]]) for a in (w_0, w_2))
     w_0, w_2, x = w_0[: x.size], w_2[: x.size], x
     share = 1.0 - line.o / r
@@ -365,7 +367,7 @@ def running(end: SpanEnd) -> tuple[float, float]:
 
 
 def _runs(found: list[SpanEnd]) -> tuple[Array, Array]:
-    """Radii [m] on which the belt runs, and what `running` says of the spans' content [m]."""
+    """Radii [m] on which the belt runs, and the change of the spans' content by `running` [m]."""
     b, content = np.array([running(e) for e in found]).T
     return np.array([e.r - e.p for e in found]) * (1.0 + b), content
 
@@ -380,7 +382,7 @@ def _falls(over: Array, fall: Array) -> tuple[float, float]:
 
 
 def _way(end: SpanEnd, T: float) -> Array:
-    """Factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2), not negative, that E has beside a line through T = T_rest."""
+    """Factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2), not negative, of E less a line through T = T_rest."""
 
     def longer(x: float) -> float:
         return span_end(end.line, None if end.rigid else end.ribs, end.r, end.wrap, x * T, _MAX_FREQUENCY).longer
@@ -420,7 +422,7 @@ def _first(frequency: Array) -> float:
 
 
 def _on_spans(unit: BeltUnit, c: Array, c_b: Array) -> Array:
-    """Share of c_b that each end takes so that a diagonal matrix has the frequencies of the whole one."""
+    """Share of c_b of each end so that a diagonal matrix has the frequencies of the whole one."""
     ends = unit.path().span / unit.belt.EA + c + c_b + np.roll(c + c_b, -1)
     before = np.roll(np.arange(c.size), 1)
     across = np.zeros((c.size, c.size))
@@ -439,8 +441,8 @@ def _on_spans(unit: BeltUnit, c: Array, c_b: Array) -> Array:
 def spans(unit: BeltUnit) -> Spans:
     """Lengths and damping of a drive's spans and wraps, the radii on which its belt runs, and its tension.
 
-    Arms, linear about the drawn place, give way to the tension by ``(sum P')^2/(K + T sum P'')`` of length.
-    The pretension of the ANCF belt is that of the taut line, of which bending and ribs take their share; that of rigid
+    Arms, linear about the drawn place, yield to the tension by ``(sum P')^2/(K + T sum P'')`` of length.
+    The pretension of the ANCF belt is that of the taut line, of which bending and ribs carry a share; that of rigid
     elements is the free spans' own.
     """
     path, belt = unit.path(), unit.belt

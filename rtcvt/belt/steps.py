@@ -84,9 +84,9 @@ def linearise_step(fresh, x, u, p, data, work):
 
 @kernel
 def ring(data):
-    """Cells that the step's matrix begins with, see `rtcvt.numerics.linalg`.
+    """Number of cells at the begin of the step's matrix, see `rtcvt.numerics.linalg`.
 
-    A cell gives away more belt the more it holds, and takes less: so its column is dominant.
+    The more belt a cell contains, the more flows out and the less in: so its column is dominant.
     """
     return 1 if data[D.RIGID] != 0.0 else places.cell_count(data)
 
@@ -120,7 +120,7 @@ def step_solve(data, work):
 
 @kernel
 def start_distances(data, work):
-    """Keep what `slide_stage` needs of the start of an internal step; call `flows` first."""
+    """Store the data of the start of an internal step for `slide_stage`. Call `flows` first."""
     for c in range(places.cell_count(data)):
         at = places.face(c, data)
         work[at + Face.START_BY_UP] = work[at + Face.S_BY_UP]
@@ -251,10 +251,10 @@ def is_possible(x, data, work):
 
 @kernel
 def explicit_faces(h, x, u, p, data, work):
-    """One step whose faces slide as they do at its start, corrected a few times; returns whether it can be taken.
+    """One step whose faces slide as they do at its start, corrected a few times; returns whether it is accepted.
 
-    Call `cells` and `limits` of its start first. It can if no face contradicts friction at its end, and no energy was
-    made.
+    Call `cells` and `limits` of its start first. It is accepted if no face contradicts friction at its end, and no
+    energy was created.
     """
     n = places.states(data)
     start = places.step_block(Block.START, data)
@@ -288,7 +288,7 @@ def explicit_faces(h, x, u, p, data, work):
 
 @kernel
 def joint_size(b, data, work):
-    """Size of a change of the states of arms and decouplers, which stands at `b`, speeds by `SPEED_SCALE` [-]."""
+    """Size of a change of the states of arms and decouplers, which is at `b`, speeds relative to `SPEED_SCALE` [-]."""
     size = 0.0
     for m in range(places.arms(data)):
         at = b + places.x_arm(m, data)
@@ -372,8 +372,8 @@ def implicit_faces(h, budget, x, u, p, data, work):
 
 @kernel
 def hold(h, x, u, p, data, work):
-    """Let the belt hold what it holds for a step; given speeds go on, torques may brake. Calls `cells` and `limits`."""
-    cells(x, p, data, work)  # what a step that was given up has left is of another state
+    """Freeze the belt's contents for a step; given speeds continue, torques may brake. Calls `cells` and `limits`."""
+    cells(x, p, data, work)  # an abandoned step has left data of another state
     for m in range(places.decouplers(data)):
         at = places.x_decoupler(m, data) + DecouplerX.W
         torque = other_torque(places.decoupler_pulley(m, data), x[at], u, p, data)
@@ -403,8 +403,8 @@ def hold(h, x, u, p, data, work):
 def substep(h, budget, x, u, p, data, work):
     """One internal step whose faces slide only where friction is at its limit, and stick elsewhere.
 
-    Call `cells` first; this leaves them of its end. If a step of Rodas3 fails, it is repeated in `PARTS`; a part that
-    fails is made by the implicit Euler method. Returns what is left of a budget of iterations.
+    Call `cells` first; afterwards they are those of its end. If a step of Rodas3 fails, it is repeated in `PARTS`; a
+    part that fails is made by the implicit Euler method. Returns the rest of a budget of iterations.
     """
     if data[D.RIGID] != 0.0:
         linearise_step(0, x, u, p, data, work)

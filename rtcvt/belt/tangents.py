@@ -1,7 +1,7 @@
 """Kernels of the exact Jacobian ``df/dx`` of the hybrid model, term by term of `rtcvt.belt.forces` and `flow`.
 
-The rows of pulleys, arms and faces are written with the ways of the cells held; `speed_columns` and `angle_columns` add
-what speeds and angles change in these ways.
+The rows of pulleys, arms and faces are written for constant ways of the cells; `speed_columns` and `angle_columns` add
+the effects of speeds and angles on these ways.
 """
 
 from rtcvt.belt import places
@@ -103,9 +103,9 @@ def way_columns(a, scale, c, data, jac, work):
 
 @kernel
 def speed_columns(moving, data, jac, work):
-    """Add what comes of the cells' ways to the columns of the speeds, as `angle_columns` does for angles.
+    """Add the effect of the cells' ways to the columns of the speeds, as `angle_columns` does for angles.
 
-    Limits that are held (`moving` 0) leave a cell in its own row, those of its neighbours and those behind the ring.
+    With constant limits (`moving` 0) a cell is only in its own row, those of its neighbours and those after the ring.
     """
     count = places.cell_count(data)
     n_x = places.states(data)
@@ -132,7 +132,7 @@ def speed_columns(moving, data, jac, work):
 
 @kernel
 def pulley_row_of_arms(i, j, by_force, inverse, x, p, data, jac, work):
-    """Add what arms change to the row of pulley i, which span j comes to."""
+    """Add the effect of arms to the row of pulley i, at the end of span j."""
     a = places.x_speed(i, data) * places.states(data)
     m = places.arm_of_pulley(i, data)
     if m >= 0:
@@ -183,9 +183,9 @@ def arm_rows(m, x, p, data, jac, work):
 
 @kernel
 def angle_columns(m, data, jac, work):
-    """Add what comes of the spans' lengths and the wraps' limits to the column of an arm's angle; call this last.
+    """Add the effect of the spans' lengths and the wraps' limits to the column of an arm's angle; call this last.
 
-    A cell's stretch changes with its length L as with -L/lambda of what it holds.
+    A change of a cell's length L has the effect of -L/lambda times a change of its content.
     """
     n_x = places.states(data)
     theta = places.x_arm(m, data) + ArmX.THETA
@@ -224,7 +224,7 @@ def slides_by_angle(m, data, work):
 
 @kernel
 def limit_columns(x, p, data, jac, work):
-    """Add what comes of faces' limits that go with the tension of the slack span; gates: to their derivatives."""
+    """Add the effect of faces' limits that depend on the tension of the slack span; gates: to their derivatives."""
     limits_by_tension(x, p, data, work)
     for i in range(places.pulleys(data)):
         at = places.wrap(i, data)
@@ -248,7 +248,7 @@ def limit_columns(x, p, data, jac, work):
 
 @kernel
 def flow_row(side, u, data):
-    """Where a row begins that the flow through face u enters: of the cell before (0), behind (1), or of q_m (2)."""
+    """Start of a row with the flow through face u: of the cell before (0), after (1), or of q_m (2)."""
     row = places.x_flow(data)
     if side == 0:
         row = u

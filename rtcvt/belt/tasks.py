@@ -1,4 +1,4 @@
-"""What the commands do with belt drives."""
+"""Tasks of the commands for belt drives."""
 
 import math
 from collections.abc import Mapping

@@ -1,12 +1,12 @@
 """Belt drives in unit files: one description for the full models and for the reduced one.
 
 ``belt`` is the belt by itself, with its pretension or its length without load; ``pulleys`` are listed in the order in
-which the belt visits them, ``winding`` says whether that order goes round anticlockwise. A pulley is moved by a torque
-or by a prescribed speed (``flange``), given over time by a scenario as ``NAME.tau`` or ``NAME.w``, or only by the belt;
-``load`` adds a torque over speed. A pulley with an ``arm`` is carried by a tensioner's arm, which turns about a pivot;
-one with a ``decoupler`` drives its shaft by a spring and a one-way clutch. ``resonance`` names engine orders.
-Angles, speeds and torques count anticlockwise. ``hybrid`` holds what the real-time models need beside all this,
-``ancf`` and ``elements`` what only one of the full models needs: contact laws and meshes.
+which the belt visits them, ``winding`` is the sense of that order. A pulley is moved by a torque or by a prescribed
+speed (``flange``), given over time by a scenario as ``NAME.tau`` or ``NAME.w``, or only by the belt; ``load`` adds a
+torque over speed. A pulley with an ``arm`` is carried by a tensioner's arm, which turns about a pivot; one with a
+``decoupler`` drives its shaft by a spring and a one-way clutch. ``resonance`` names engine orders. Angles, speeds and
+torques are positive anticlockwise. ``hybrid`` has the further data of the real-time models, ``ancf`` and ``elements``
+those of one full model: contact laws and meshes.
 """
 
 from collections.abc import Mapping
@@ -87,7 +87,7 @@ class Arm(Record):
     @model_validator(mode="after")
     def _stands_between(self) -> "Arm":
         if not self.stops[0] < 0.0 < self.stops[1]:
-            raise ValueError("stops before and behind the drawn place: an angle below 0 and one above 0")
+            raise ValueError("stops on the two sides of the drawn place: an angle below 0 and one above 0")
         return self
 
 
@@ -97,8 +97,8 @@ class Decoupler(Record):
     inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]  # of the shaft with its machine
     stiffness: Annotated[
         float, quantity_in("N.m/rad", above=0.0)
-    ]  # of the spring, or of the clutch where there is none
-    damping: Annotated[float, quantity_in("N.m.s/rad", above=0.0)]  # beside the spring
+    ]  # stiffness of the spring, or of the clutch without one
+    damping: Annotated[float, quantity_in("N.m.s/rad", above=0.0)]  # parallel to the spring
     drag: Annotated[float, quantity_in("N.m", at_least=0.0)] = 0.0  # of the clutch, as the shaft overruns
     direction: Literal["anticlockwise", "clockwise"]  # in which the pulley drives its shaft
 
@@ -111,10 +111,10 @@ class Pulley(Record):
     inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]  # with what is fixed to it
     friction: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)] = 0.0  # viscous, of its bearing
     side: Literal["inside", "back"] = "inside"  # of the belt that touches it
-    flange: Literal["torque", "speed", "none"] = "torque"  # what goes in; none: an idler
+    flange: Literal["torque", "speed", "none"] = "torque"  # input; none: an idler
     load: Load | None = None  # a machine on its shaft
     arm: Arm | None = None  # of a tensioner
-    decoupler: Decoupler | None = None  # before its shaft, which has the friction, the load and the flange then
+    decoupler: Decoupler | None = None  # before its shaft, which then has the friction, the load and the flange
     mu: Mu | None = None  # friction of the belt on it; default: that of the side
     description: str = ""
 
@@ -137,11 +137,12 @@ class Sliding(Record):
 
 
 class HybridModel(Record):
-    """Friction and mesh of the real-time models (`rtcvt.belt.kernels`); the full ones take back and sliding from it."""
+    """Friction and mesh of the real-time models (`rtcvt.belt.kernels`); the full ones use the friction of the back and
+    the sliding law."""
 
     mu: Mu  # friction of belt and pulleys
     mu_back: Mu | None = None  # of the belt's back; default: mu
-    sliding: Sliding | None = None  # what sliding makes of both
+    sliding: Sliding | None = None  # change of the coefficients by sliding
     cells: Annotated[int, Field(ge=1, le=16)] = 3  # of each wrap
     substeps: Annotated[int, Field(ge=1, le=MAX_SUBSTEPS)] = 1  # internal steps in a step
 
@@ -155,7 +156,7 @@ class AncfModel(Record):
     mu_k: Annotated[float, quantity_in("N/m3", above=0.0)]  # stiffness of the bristles
     mu_v: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0  # viscosity of the bristles
     gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81  # in the direction of -y
-    hysteresis: Annotated[float, quantity_in("N.s/m4", at_least=0.0)] = 0.0  # Lankarani and Nikravesh's, beside d_c
+    hysteresis: Annotated[float, quantity_in("N.s/m4", at_least=0.0)] = 0.0  # Lankarani and Nikravesh's, added to d_c
     point_normals: bool = False  # contact normals by points, not by segments, to compare
     scheme: Literal["a", "b", "c"] = "c"  # of the elements' integration points, as in the paper
     elements: Annotated[int, Field(ge=8, le=100000)] = 240  # of the belt
@@ -189,10 +190,10 @@ Order = Annotated[float, Field(gt=0.0, le=100.0)]
 class Resonance(Record):
     """Engine orders that may meet the spans as they swing across (`rtcvt.belt.resonance`)."""
 
-    driver: Name | None = None  # pulley whose turns the orders count; default: that which drives
+    driver: Name | None = None  # pulley whose turns the orders count; default: the driving one
     orders: tuple[Order, ...] = Field(min_length=1, max_length=20)  # of the engine, as 2 for twice a turn
     band: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1  # share of a span's frequency within which an order meets it
-    damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # of the spans, beside that of ribs and bending; of critical
+    damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # further damping of the spans, relative to critical
     runout: Length | None = None  # amplitude with which pulleys move the spans' ends across at an order
 
 
@@ -206,7 +207,7 @@ class BeltUnit(Unit):
     hybrid: HybridModel | None = None  # of the real-time models
     ancf: AncfModel | None = None  # full model: a belt of finite elements
     elements: ElementModel | None = None  # full model: a belt of rigid elements
-    resonance: Resonance | None = None  # what the real-time model watches
+    resonance: Resonance | None = None  # engine orders that the real-time model watches
     step: Duration = 1e-3  # of the real-time model
     scenario: tuple[Scenario, ...] = ()
 

@@ -67,7 +67,7 @@ def test_steps_that_do_not_settle_are_counted_and_those_too_long_are_told(serpen
     assert told["strayed"] > ALLOWED
     assert told["in_parts"] > 0
     assert len(told["warnings"]) == 1
-    assert "take a step below 0.002 s" in told["warnings"][0]
+    assert "use a step below 0.002 s" in told["warnings"][0]
     assert f"the contact of {told['unsettled']} of 25 steps did not settle" in told["warnings"][0]
 
 

@@ -1,1 +1,1 @@
-"""What runs must show: chapter 7 of the source, and the spatial belt beside the hybrid one."""
+"""Checks of runs: chapter 7 of the source, and the spatial belt against the hybrid one."""

@@ -1,9 +1,9 @@
-"""Chapter 7 of Cebulla 2014 with our model: what is run, how the steady state is judged, and what is compared.
+"""Chapter 7 of Cebulla 2014 with our model: runs, judgement of the steady state, and comparison.
 
-`chapter7.toml` holds the runs and the signatures: a quantity of one or more runs and what the source says of it, a
-value, a sign or a range. Nothing in it is computed from our results.
+`chapter7.toml` holds the runs and the signatures: a quantity of one or more runs and the statement of the source about
+it, a value, a sign or a range. Nothing in it is computed from our results.
 
-What is reported is the mean over the last of two passages of the belt, see `windows`, and over K starts. The source
+The reported value is the mean over the last of two passages of the belt, see `windows`, and over K starts. The source
 regularises friction of the flanks (6.1.2) at a speed that it does not print: here it is the unit's `v_mu`.
 
 Uncertainty. Rounding grows in a belt, so that another machine, which adds in another order, is another start. The
@@ -11,7 +11,7 @@ starts of a run differ by a disturbance (`schedule.KICK`); s is the standard dev
 
     u = t_0.975(K - 1) s sqrt(2/K)
 
-what the mean of K other starts differs from ours by in 19 of 20 cases. A verdict is firm if it is the same for all
+is the difference of the mean of K other starts from ours in 19 of 20 cases. A verdict is firm if it is the same for all
 values within u: another machine finds it too. One that is not firm may be "not resolved" elsewhere.
 
 Verdicts. Value: agrees if within 3 %; not resolved if that limit is closer than u, else the difference in percent.
@@ -53,17 +53,17 @@ STEADY = 0.01  # of the thrust ratio: largest change between the two windows
 BALANCE = (1e-3, 1e-3, 1e-2, 1e-2)  # of axial force, torque and moments; the tilts, which vibrate, are sampled
 OF_THROUGHPUT, OF_LOSS = 1e-3, 1e-2  # energy that a run leaves unaccounted for, at most
 COST_RATIO = "cost ratio"
-OTHERS = "The printed numbers are those of the source's belt, which this unit is not: balances and signs tell about it."
+OTHERS = "The source's belt differs from this unit: only balances and signs can be compared with the printed numbers."
 REFINED = ("dt", "52", "156", "N110", "N432")  # suffixes of the runs with another step, ring, chain
 TIMED = ("OD", "OD-bilateral", "OD-decoupled", "OD-extended", "LOW", "LOW-bilateral")  # timed against each other
 
 
-# --- what is run and compared
+# --- runs and signatures
 
 
 class Signature(Record):
-    """What the source says of a quantity of some runs; of: the first less the others, each run, or each less the one
-    before it. Of several values, the one that is least so counts."""
+    """Statement of the source about a quantity of some runs; of: the first less the others, each run, or each less the
+    one before it. Of several values the worst is used."""
 
     section: str
     about: str
@@ -90,14 +90,14 @@ class Signature(Record):
         return "cost" if self.quantity == COST_RATIO else "sign" if self.value is None else "number"
 
     def of_runs(self, each: Array) -> Array:
-        """Values (n, K) of what `each` run gives (runs, K)."""
+        """Values (n, K) from those of `each` run (runs, K)."""
         if self.of == "difference":
             return np.asarray(each[:1] - each[1:].sum(axis=0))
         return each if self.of == "each" else np.diff(each, axis=0)
 
 
 class ChapterRun(Record):
-    """One run with the explicit scheme; what is not given is that of unit and case."""
+    """One run with the explicit scheme; other values are those of unit and case."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9.-]*$")]
     case: str
@@ -134,7 +134,7 @@ class Chapter(Record):
 
     source: str
     revolutions: Annotated[float, Field(ge=2.1)]  # length of a run
-    starts: Annotated[int, Field(ge=1, le=100)]  # of runs that do not say
+    starts: Annotated[int, Field(ge=1, le=100)]  # default number of starts
     run: tuple[ChapterRun, ...]
     signature: tuple[Signature, ...]
 
@@ -160,7 +160,7 @@ def chapter7() -> Chapter:
 
 @dataclass(frozen=True)
 class Finding:
-    """A signature beside ours, `value` +- `u`."""
+    """A signature and our `value` +- `u`."""
 
     signature: Signature
     value: float
@@ -178,7 +178,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verification:
-    """All runs of `chapter7.toml` and what they say."""
+    """All runs of `chapter7.toml` and their results."""
 
     parameters: Parameters
     chapter: Chapter
@@ -217,7 +217,7 @@ class Verification:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Runs that do not hold what a run must: energy, momentum, steady state. Not what differs from the source."""
+        """Runs that violate energy, momentum or steady state. Differences from the source are not included."""
         found = [f"{name}: {why}" for name, why in self.failed.items()]
         for name, s in ((name, s) for name, of in self.starts.items() for s in of):
             rest, lost, through = s.last.energy
@@ -277,7 +277,7 @@ class Verification:
 
 
 def judge(signature: Signature, value: float, u: float, unit: str) -> Finding:
-    """Compare a value with what the source says of it; `u` is its uncertainty."""
+    """Compare a value with the statement of the source; `u` is its uncertainty."""
     if not np.isfinite(value):
         return Finding(signature, value, u, unit, "not resolved", "not a number")
     if signature.value is not None:
@@ -319,7 +319,7 @@ def band(values: Array) -> float:
 def discretisation(v: Verification) -> dict[str, tuple[dict[str, float], float]]:
     """Thrust ratios of the refined runs, and the error of the default discretisation: by case.
 
-    The error adds up what the finest step, ring and chain change from the default, drift included.
+    The error is the sum of the changes by the finest step, ring and chain, drift included.
     """
     found = {}
     for name in ("OD", "MED-3", "LOW"):
@@ -337,20 +337,20 @@ def verify(
     processes: int = 2,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Verification:
-    """Make all runs that `folder` does not hold yet, and evaluate them.
+    """Make all runs that are missing in `folder`, and evaluate them.
 
     Parameters
     ----------
     parameters : Parameters
         A pushbelt unit with the cases of chapter 7.
     folder : Path
-        Keeps one HDF5 file per run, named after the run and all that determines it; made if needed.
+        Folder with one HDF5 file per run, named after the run and all that determines it; made if needed.
     chapter : Chapter, optional
-        Instead of `chapter7`.
+        Runs and signatures instead of `chapter7`.
     processes : int
         Runs at a time; 1: in this process.
     progress : callable, optional
-        Called with (what was run, work done, work in all).
+        Called with (name of the run, work done, work in all).
     """
     chapter = chapter or chapter7()
     folder.mkdir(parents=True, exist_ok=True)
@@ -375,7 +375,7 @@ def verify(
 
 
 def read_steady(file: Path) -> Steady:
-    """What a run says.
+    """Read the results of a run.
 
     Raises
     ------
@@ -407,7 +407,7 @@ def _make(parameters: Parameters, run: ChapterRun, revolutions: float, file: Pat
 
 
 def _key(parameters: Parameters, run: ChapterRun, revolutions: float) -> str:
-    """What a result depends on, in eight digits."""
+    """Digest of the dependencies of a result, eight digits."""
     return key(revolutions, run.model_dump_json(exclude={"starts"}), parameters.model_dump_json())
 
 

@@ -1,7 +1,7 @@
-"""Report on chapter 7 of Cebulla 2014: what the source says beside what our model gives, as one HTML page.
+"""Report on chapter 7 of Cebulla 2014: statements of the source and results of our model, as one HTML page.
 
 Figures are drawn over the belt coordinate (primary arc, push span, secondary arc, slack span), each section with the
-same width. Lines are means over one revolution, thin grey lines are what one element meets on its way.
+same width. Lines are means over one revolution, thin grey lines are those of one element on its way.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,8 @@ def report_page(v: Verification) -> str:
             "signatures",
             "Signs and ranges",
             "<p>With two runs, the quantity is that of the first less that of the second; with several, the least of "
-            "what each gives, or changes from the one before. A sign is not resolved if the quantity is smaller than u."
+            "the result of each, or its change from the one before. "
+            "A sign is not resolved if the quantity is smaller than u."
             "</p>\n",
             _signatures(v, "sign"),
         ),
@@ -279,7 +280,7 @@ def _endplay(v: Verification) -> str:
         head = (title, "rocking edge [mm]", "top [mm]", "top, change [µm]", "push force [N]", "thrust ratio", "u")
         parts.append(table(head, rows, range(1, 7)))
     about = (
-        "<p>Endplay is the sum of the open gaps at the rocking edges or at the tops; at the tops it holds the angle "
+        "<p>Endplay is the sum of the open gaps at the rocking edges or at the tops; at the tops it includes the angle "
         "between neighbours on the arcs, 2π times the height from rocking edge to top, which does not change.</p>\n"
     )
     return about + "".join(parts) if parts else ""
@@ -316,7 +317,7 @@ def _convergence(v: Verification) -> str:
     )
     return (
         "<p>220 elements, 104 ring nodes and a step of 1 µs are changed one at a time (156 nodes and all elements with "
-        "2/3 of the step). The error adds up what the half step, 156 nodes and all elements change.</p>\n"
+        "2/3 of the step). The error is the sum of the changes by the half step, 156 nodes and all elements.</p>\n"
         + (table(head, rows, range(1, 8)) if rows else "")
     )
 
@@ -348,7 +349,7 @@ def _runs(v: Verification) -> str:
     return (
         table(head, rows, (1, 2, 3, 4, 5, 6, 7, 8, 10, 11))
         + "<p>Drift: change of the thrust ratio from the revolution before. Slip: 1 − i ω_O/ω_I with the ratio i at "
-        "the rocking edges. Throughput: the larger of what the two shafts carry. Momentum error: what the "
+        "the rocking edges. Throughput: the larger power of the two shafts. Momentum error: what the "
         "axial forces, torques and tilting moments of a sheave leave over after inertia, damper and guide, relative "
         "to those of the belt; the tilts, which vibrate, are known at plot steps only.</p>\n"
     )

@@ -1,4 +1,4 @@
-"""What checks keep in a folder: a file for each run, named after all that it depends on, and figures of short runs."""
+"""Results of checks in a folder: a file for each run, named after its dependencies, and figures of short runs."""
 
 import ast
 import hashlib
@@ -24,7 +24,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Job(NamedTuple):
-    """A run to be made: its name, what is told of it, its file, its cost, and the arguments that make it."""
+    """A run to be made: its name, its description, its file, its cost, and the arguments that make it."""
 
     name: str
     about: str
@@ -36,17 +36,18 @@ class Job(NamedTuple):
 def make_missing(
     jobs: Sequence[Job], make: Callable[..., str], processes: int, progress: Progress | None
 ) -> dict[str, str]:
-    """Make the files that are not there; names of the runs without a result, and why.
+    """Make the missing files; returns names of the runs without a result, and the reasons.
 
     Parameters
     ----------
     jobs : sequence of Job
     make : callable
-        Of a job's arguments; returns why there is no result, else nothing. Importable, for other processes.
+        Function of a job's arguments; returns the reason for a missing result, else None. Importable, for other
+        processes.
     processes : int
         Runs at a time; 1: in this process.
     progress : callable, optional
-        Called with (what was run, work done, work in all).
+        Called with (name of the run, work done, work in all).
     """
     failed: dict[str, str] = {}
     total, done = sum(job.weight for job in jobs), 0.0
@@ -75,7 +76,7 @@ def make_missing(
 
 
 def kept(file: Path, about: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What a JSON file holds, or what is made and then kept there; `about` says what it is."""
+    """Contents of a JSON file, or the result of `make`, which is stored there; `about` describes it."""
     if goes_on_with(file).exists():
         return read_json(file, f"{about}, or none")
     found = make()
@@ -99,7 +100,7 @@ def step_times(parameters: Parameters, runs: Mapping[str, Run], frames: int) -> 
 
 
 def key(*what: object) -> str:
-    """What a result depends on, in eight digits: what is given, and the sources of the model."""
+    """Digest of the dependencies of a result, eight digits: the arguments, and the sources of the model."""
     found = hashlib.sha256(" ".join(map(str, what)).encode())
     for file in sources():
         found.update(file.read_bytes())

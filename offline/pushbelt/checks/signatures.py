@@ -1,21 +1,21 @@
-"""Quantities that Cebulla 2014, chapter 7, speaks of, as functions of one window of a run.
+"""Quantities of Cebulla 2014, chapter 7, as functions of one window of a run.
 
 Arcs and spans are those of the belt coordinate of `profiles`, u = 0 to 1 within each. A signature of two runs
 compares: it is the quantity of the first less that of the second.
 
-Words of the source and what stands for them here:
+Words of the source and their definitions here:
 
     peak at the beginning, end    largest normal force in the first, last 15 % over the mean of 30 to 70 %, less 1
     increase, decrease            slope of the line through 20 to 80 %, over the mean there
-    sagging                       smallest in 15 to 85 % over the lower of both peaks, less 1
+    sagging                       smallest in 15 to 85 % over the lower of the two peaks, less 1
     push force                    rocking edge + top + bottom
     push force starts             u on the primary at which it first exceeds a fifth of its mean in the push span
-    oscillation in the straights  standard deviation of saddle less ear about its profile, mean over both spans
+    oscillation in the straights  standard deviation of saddle less ear about its profile, mean over the two spans
     spiral running                height of the ring at u = 0.9 less that at u = 0.1, each a mean over 0.1
 
 The field "longitudinal" is the friction on the element in the direction of travel. Traction is that on the pulley, over
 the normal force: the source prints no sign convention, but has its longitudinal friction positive on the driven pulley
-(section 7.5, 31.85 N m at the secondary), where the elements are held back.
+(section 7.5, 31.85 N m at the secondary), where the elements are braked.
 """
 
 from collections.abc import Callable
@@ -103,7 +103,7 @@ def _push_rise_secondary(w: Window) -> float:
 
 
 def _push_rise_primary(w: Window) -> float:
-    """At the end of the primary, from what it is before."""
+    """Rise of the push force at the end of the primary from its value before."""
     p = push_force(w, PRIMARY)
     return float(np.nanmean(_part(p, 0.9, 1.0)) / np.nanmean(_part(p, 0.6, 0.8)) - 1.0)
 

@@ -1,23 +1,23 @@
-"""What the spatial belt shows beside the hybrid one: runs, and what is said of them.
+"""The spatial belt against the hybrid one: runs, and their comparison.
 
 In line. Between mirrored sheaves the spatial belt is the hybrid one: over 300 steps to rounding, over two revolutions
-within the hybrid's scatter. The motion across is what is left of rounding.
+within the hybrid's scatter. The lateral motion is rounding.
 
 Planar phenomena. Cases of the unit with the hybrid belt, with the spatial one, and once more with the hybrid one with
 steps 2.5 % smaller ("kicked"): a belt with play is chaotic, and two of its runs part within a revolution. A quantity of
-`signatures` has a value in each window of two passages of the belt. With the mean of the spatial run's windows and that
-of the four of both hybrid runs, `scatter` their range,
+`signatures` has a value in each window of two passages of the belt. With the mean of the spatial run's windows, the
+mean of the four windows of the two hybrid runs, and `scatter` the range of the latter,
 
     agrees    |spatial - hybrid| <= scatter
 
 The six forces are compared by their profiles over the belt coordinate: RMS of the difference over the largest of the
-mean, beside that of the hybrid's runs among themselves.
+mean, compared with that between the hybrid runs.
 
-Out of line, rings. Operating points, held by an end stop, with an assembly offset that puts the belt where it is
-wanted; with ring tracking and without.
+Out of line, rings. Operating points, fixed by an end stop, with an assembly offset that puts the belt at a given place;
+with ring tracking and without.
 
-All runs start behind a revolution of the hybrid belt, with the multirate scheme; one is repeated with the explicit one.
-They must balance their energy to 1e-3 of the throughput, those without load, which carry no more than their losses, to
+All runs start after a revolution of the hybrid belt, with the multirate scheme; one is repeated with the explicit one.
+They must balance their energy to 1e-3 of the throughput, those without load, whose throughput is their losses, to
 5e-3.
 """
 
@@ -91,9 +91,9 @@ class Trial:
 
 
 class Across(NamedTuple):
-    """What an operating point shows across the belt, means over its last revolution.
+    """Lateral quantities of an operating point, means over its last revolution.
 
-    place [m] of the belt on the primary against the secondary; force (4,), peak (4,) [N]: axial on both flanks of an
+    place [m] of the belt on the primary against the secondary; force (4,), peak (4,) [N]: axial on the two flanks of an
     element at `ENDS`, mean and 99 %; yaw (4,) [rad] there; thrust ratio; loss [W]; efficiency; room (2, 2) [m]: by
     side, least, to pillar and to sheave; by side (2,) [N]: pillar, largest; hold, largest of tracking; press, mean of
     the saddles; rub, RMS of friction along; cells (3, 96): force [N], yaw [rad] and z [m] along the belt.
@@ -134,11 +134,11 @@ class Phenomenon(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """All runs and what they say.
+    """All runs and their results.
 
     steady: by run of a case; across: by run of a point; energy: residual over throughput by run, and whether it
     carries a load; failed: runs without a result, and why; equal: largest difference in line after 300 steps by case
-    [m, rad]; growth: times [s] and RMS of yaw [rad] behind a small disturbance; cost: us of a step by model.
+    [m, rad]; growth: times [s] and RMS of yaw [rad] after a small disturbance; cost: us of a step by model.
     """
 
     parameters: Parameters
@@ -167,7 +167,7 @@ class Result:
 
     @property
     def claims(self) -> tuple[Limited, ...]:
-        """Limits of what is not a planar quantity: first those that fail the check, then those that are reported."""
+        """Limits of quantities that are not planar: first those that fail the check, then those that are reported."""
         found = [
             Limited("in line", f"{name}: difference from the hybrid belt after 300 steps", "m, rad", d, EQUAL)
             for name, d in self.equal.items()
@@ -200,7 +200,7 @@ class Result:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What a run must hold and does not."""
+        """Violated requirements of runs."""
         lost = [f"{name}: {why}" for name, why in self.failed.items()]
         return (*lost, *failures(self.claims))
 
@@ -232,7 +232,7 @@ class Result:
         }
 
 
-# --- what is run
+# --- runs
 
 
 def trials(parameters: Parameters) -> Iterator[Trial]:
@@ -291,20 +291,20 @@ def verify(
     processes: int = 2,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Result:
-    """Make all runs that `folder` does not hold yet, and evaluate them.
+    """Make all runs that are missing in `folder`, and evaluate them.
 
     Parameters
     ----------
     parameters : Parameters
         A pushbelt unit with a table `spatial`.
     folder : Path
-        Keeps one HDF5 file per run, named after the run and all that determines it; made if needed.
+        Folder with one HDF5 file per run, named after the run and all that determines it; made if needed.
     chosen : callable, optional
-        Which of the runs.
+        Filter of the runs.
     processes : int
         Runs at a time.
     progress : callable, optional
-        Called with (what was run, work done, work in all).
+        Called with (name of the run, work done, work in all).
 
     Raises
     ------
@@ -312,7 +312,7 @@ def verify(
         The unit has no table `spatial`.
     """
     if parameters.spatial is None:
-        raise InputError(parameters.source, "spatial", None, "a table with what the spatial model needs")
+        raise InputError(parameters.source, "spatial", None, "a table with the data of the spatial model")
     folder.mkdir(parents=True, exist_ok=True)
     found = [t for t in trials(parameters) if chosen(t)]
     files = {t.name: folder / f"{t.name}-{key(t, parameters.model_dump_json())}.h5" for t in found}
@@ -346,7 +346,7 @@ def _make(parameters: Parameters, trial: Trial, file: Path) -> str:
     return ""
 
 
-# --- what runs say
+# --- results of runs
 
 
 def _steady(path: Path) -> Steady:
@@ -412,7 +412,7 @@ def _across(path: Path) -> Across:
     )
 
 
-# --- what short runs say
+# --- results of short runs
 
 
 def _short(
@@ -445,7 +445,7 @@ def _planar(name: str, model: Fidelity = "mirrored", N_E: int | None = None, ste
 
 
 def _beside(parameters: Parameters, name: str) -> tuple[Any, Any, Any]:
-    """What is prepared for the mirrored and for the hybrid belt, and a state of the latter behind 2 ms."""
+    """Prepared runs of the mirrored and the hybrid belt, and a state of the latter after 2 ms."""
     found: list[Any] = [prepare(parameters, _planar(name, model).run) for model in _PAIR]
     wide, flat = found
     hybrid.run(flat.model, flat.state, flat.inputs[:21], EXPLICIT, n_p=2)
@@ -462,7 +462,7 @@ def _in_line(parameters: Parameters, name: str) -> float:
 
 
 def _disturbed(parameters: Parameters, name: str) -> dict[str, list[float]]:
-    """RMS of yaw [rad] behind 1e-9 m and 1e-7 rad across the plane."""
+    """RMS of yaw [rad] after 1e-9 m and 1e-7 rad across the plane."""
     wide, _, x = _beside(parameters, name)
     y = lift(wide.wide, x)
     y.q[:, 3:] += 1e-9 * np.random.default_rng(1).standard_normal((len(y.q), 3)) * [1, 100, 100]

@@ -1,4 +1,5 @@
-"""Report on the spatial belt beside the hybrid one, as one HTML page; what is shown is told in `checks.spatial`."""
+"""Report on the spatial belt against the hybrid one, as one HTML page; its contents are described in
+`checks.spatial`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ _SCALE = {"m": (1e6, "µm"), "N.m": (1.0, "N·m"), "N2": (1.0, "N²"), "1": (1.0
 
 def report_page(v: Result) -> str:
     """The report as a self-contained HTML page. Tables and figures whose runs are missing are left out."""
-    title = f"{v.parameters.name}: the spatial belt beside the hybrid one"
+    title = f"{v.parameters.name}: the spatial belt against the hybrid one"
     at = f"primary {POINT['omega_I']:g} rad/s, torque ratio {POINT['xi']:g}, secondary {POINT['F_O']:g} N"
     parts = [
         _verdict(v),
@@ -50,7 +51,7 @@ def report_page(v: Result) -> str:
 
 
 def _verdict(v: Result) -> str:
-    failed = f"{len(v.failures)} of what runs must hold."
+    failed = f"{len(v.failures)} requirements of runs are violated."
     return verdict([text(f) for f in v.failures], f"equality in line, energy of all {len(v.energy)} runs.", failed)
 
 
@@ -94,7 +95,7 @@ def _growth(v: Result) -> str:
     rows = [(number(1e3 * t), f"{yaw:.1e}") for t, yaw in zip(v.growth["time"], v.growth["yaw"], strict=True)]
     return (
         "<p>A disturbance of 1e-9 m and 1e-7 rad across the plane: it grows in the slack strand, where elements are "
-        "loose, until the play of the rings bounds it; planar disturbances of the hybrid belt grow alike.</p>\n"
+        "loose, until the play of the rings bounds it; planar disturbances of the hybrid belt grow equally.</p>\n"
         + table(("time [ms]", "RMS of yaw [rad]"), rows, (0, 1))
     )
 
@@ -129,7 +130,7 @@ def _alignment(v: Result) -> str:
                 "thrust ratio", "losses [W]", "efficiency")  # fmt: skip
         parts.append(table(head, rows, (0, 1, 5, 6, 7)))
         with drawing(3, 1, 1.6, f"across-{ratio:g}".replace(".", "_")) as (grid, shown):
-            titles = ("force of both flanks across [N]", "yaw [mrad]", "z [mm]")
+            titles = ("lateral force of the two flanks [N]", "yaw [mrad]", "z [mm]")
             for ax, title, row, scale in zip(grid[:, 0], titles, range(3), (1.0, 1e3, 1e3), strict=True):
                 over_sections(ax)
                 for colour, (c, a) in zip(COLOURS, runs, strict=False):

@@ -13,18 +13,18 @@ frame of j, where the rear side is the line x = -t_S:
 
     f = max(0, -k g - d g')   if g < 0, else 0
 
-Between elements that lean forward (phi_j < phi_i, in the arcs) the arc touches at its centre plus r_R x_j and rolls;
-the other way round (cat's back) the edge itself touches, and the top. The radius must shrink with N_E/N_E0 and the
-taper t_R - t_B grow with N_E0/N_E, as `parameters.belt` does: a belt of fewer elements leans more at each joint, and
+Between elements that lean forward (phi_j < phi_i, in the arcs) the arc touches at its centre plus r_R x_j and rolls; if
+they lean backward (cat's back) the edge itself touches, and the top. The radius must shrink with N_E/N_E0 and the taper
+t_R - t_B grow with N_E0/N_E, as in `parameters.belt`: a belt of fewer elements leans more at each joint, and
 with unscaled values it rolls off too far or jams at the bottom.
 
-The work that damping takes in a step is the wrench of a joint's dampers times dt and the mean of its twist before and
-after the step. The twist after the step is met in the next one, at a place that is u dt further on.
+The work of damping in a step is the wrench of a joint's dampers times dt and the mean of its twist before and
+after the step. The twist after the step is evaluated in the next one, at a place moved by u dt.
 
 Closing and opening. The work of a spring is the trapezoidal rule of its force, which is its potential while it stays
-closed. A contact that closes within a step, from the gap g_0 > 0 to g < 0, takes k |g| g_0/2 more than it stores, one
+closed. A contact that closes within a step, from the gap g_0 > 0 to g < 0, needs k |g| g_0/2 more than it stores, one
 that opens gives that much more back (`switching`). Contacts close faster than they open: the rest, of second order in
-the step, is a loss, and is counted with the dampers.
+the step, is a loss, and is added to that of the dampers.
 """
 
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ CONTACTS = ("rocking", "top", "bottom", "pin_1", "pin_2", "pin_3")
 
 
 class Joint(NamedTuple):
-    """One joint of the belt as the kernels want it: points of an element in its own frame [m], SI units."""
+    """One joint of the belt for the kernels: points of an element in its own frame [m], SI units."""
 
     N_E: int
     x_rear: float  # rear side
@@ -127,7 +127,7 @@ def largest_step(belt: Belt) -> float:
 
 @inlined
 def switching(k: float, g: float, rate: float, dt: float) -> float:
-    """Energy [J] that a spring k takes without storing it if it came to the gap `g` through zero within the step `dt`.
+    """Energy [J] put into a spring k without being stored if it came to the gap `g` through zero within the step `dt`.
 
     Positive when it closes, negative when it opens; `rate` of the gap on the way.
     """
@@ -176,7 +176,7 @@ def gaps(J: Joint, dx: float, dy: float, c: float, s: float) -> Any:
 
 @inlined
 def _contact(k: float, d: float, g: float, rate: float, dt: float) -> Any:
-    """Force of a contact [N], its damper's part of it, and what closing or opening within the step takes [J]."""
+    """Force of a contact [N], its damper's part of it, and the loss by closing or opening within the step [J]."""
     f = -k * g - d * rate
     f = f if g < 0.0 and f > 0.0 else 0.0
     return f, f + k * g if g < 0.0 else 0.0, switching(k, g, rate, dt)
@@ -184,7 +184,7 @@ def _contact(k: float, d: float, g: float, rate: float, dt: float) -> Any:
 
 @compiled
 def _pairs(q: Any, u: Any, cs: Any, sn: Any, first: Any, behind: Any, other: Any, pair: Any) -> None:
-    """Elements i from `first` to `behind` in the frames of j from `other` on (unsigned): rows of `pair`.
+    """Elements i from `first` up to `behind` in the frames of j from `other` on (unsigned): rows of `pair`.
 
     The twist of i against j is such that its velocity at the point p of the frame of j is (ax - om p_y, ay + om p_x).
     """
@@ -224,14 +224,14 @@ def joint_forces(
     q, u : (N_E, 3) position x, y, phi and velocity of the elements; cs, sn : (N_E) cosine and sine of phi
     f : (N_E, 3) force [N, N, N m] in the inertial frame, moment about the centre of gravity; added to
     N : (N_E, 6), written: contact forces between i and i + 1 [N], in the order of `CONTACTS`
-    damper : (N_E, 6) of the last step: force and moment of a joint's dampers and the twist that they met, both at the
+    damper : (N_E, 6) of the last step: force and moment of a joint's dampers and their twist, both at the
         centre of j in its frame; updated
     pair, wrench : (N_E, 9), (N_E, 4) scratch
     dt : step [s]
 
     Returns
     -------
-    float : work that the dampers took in the last step, and what closing and opening took on the way here [J]
+    float : loss of the dampers in the last step, and that of closing and opening [J]
     """
     last = J.N_E - 1
     _pairs(q, u, cs, sn, np.uint64(0), np.uint64(last), np.uint64(1), pair)

@@ -6,7 +6,7 @@ h_ring high. Saddle R_S and ear R_E of an element meet its inner and outer side:
     R_S = (t_R/2 - t_S, h_P - h_S),     g_S = (r - R_S).n - h_ring/2
     R_E = (t_R/2 - t_S, h_E - h_S),     g_E = (R_E - r).n - h_ring/2
 
-both where r(s) is nearest: (R - r).t = 0, one Newton step per contact and time step from where it was before.
+both where r(s) is nearest: (R - r).t = 0, one Newton step per contact and time step from the last place.
 
     unilateral    f_n = max(0, -k g - d g') at a closed contact (saddle, or ear), else 0      (ring-ear play)
     bilateral     f_n = -k g - d g' at the saddle, of either sign
@@ -23,27 +23,28 @@ with the slips v_0; one proximal step leads from there to f,
     s = v_0 + G (f - f_0),    f = -mu_R |f_n| s/sqrt(s^2 + v_muR^2),    G = dt (n_R W_E + W_R) >= D dt
 
 for each contact alone, W_E and W_R the inverse mass of an element and the largest that the ring opposes. Where slip and
-forces do not change, f = f_0 and s = v_0: the law holds exactly, at every step size. f is in the cone at all times.
+forces do not change, f = f_0 and s = v_0: the law is satisfied exactly, at every step size. f is in the cone at all
+times.
 
 Held forces. In the multirate scheme (`planar.model`) elements take steps dt and the ring n_R shorter ones h within,
 under the forces of the contacts from the last dt. Chord velocities of elements then belong to a time (dt - h)/2 before
 those of the ring. On a ring that turns with omega this is a normal velocity `lead` omega u.t, lead = (dt - h)/2, which
-the gap rate gets; else the dampers would work on it. Springs are taken ahead by `lead`, f_n = -k g - (d + lead k) g',
-since a force that is held acts late by as much and would bring energy in. Friction that is held acts on the ring's
-axial waves as well, which turn round within dt; with elements that sway against each other it may feed them. G then
-counts the element n_R times: all such pairs of waves are damped (`tests/offline/pushbelt/test_element_ring.py`).
+the gap rate includes; else the dampers would do work on it. Springs are extrapolated by `lead`, f_n = -k g - (d + lead
+k) g', since a constant force acts late by as much and would add energy. Constant friction acts on the ring's axial
+waves as well, which pass within dt; with elements that sway against each other it may excite them. G then contains the
+element n_R times: all such pairs of waves are damped (`tests/offline/pushbelt/test_element_ring.py`).
 
-Largest step. A point of inverse mass W under f = -k g - (d + lead k) g', held over dt while n_R steps move it, is
+Largest step. A point of inverse mass W under f = -k g - (d + lead k) g', constant over dt while n_R steps move it, is
 stable for any n_R while
 
     k dt^2 + 2 d dt < 4/W
 
-With more pieces W grows, since less of the ring is under a saddle. Beyond this step saddles feed the pieces' bending,
-and its damping takes what they give: the works are booked, the balance is not kept. W is that of the straight, free
-ring; friction, bending and the neighbours leave `_SAFE` of this step (`largest_step`).
+With more pieces W grows, since less of the ring is under a saddle. Beyond this step saddles excite the pieces' bending,
+and its damping dissipates that energy: the works are recorded, the balance is violated. W is that of the straight, free
+ring; for friction, bending and the neighbours the share `_SAFE` of this step is used (`largest_step`).
 
-Work. Friction and damper take their force times the mean of the slip and of the gap's rate before and after the step,
-which are met in the next one; a spring that closes or opens within a step as in `element_element`.
+Work. The works of friction and damper are their force times the mean of the slip and of the gap's rate before and after
+the step, which are evaluated in the next one; a spring that closes or opens within a step as in `element_element`.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -76,7 +77,7 @@ _SAFE = 0.85  # measured: 208 pieces keep their energy at 0.86 of the bound, not
 _FAST = 5.0  # [m/s]; saddle and ring do not approach faster
 N_MEMORY = 11
 # Columns of the memory, of saddle and, `EAR` further on, of the ear in the last step: friction, slip speed, energy of
-# the spring, force of the damper, rate of the gap. The last: how far [m] an open saddle is from the nearer of both
+# the spring, force of the damper, rate of the gap. The last: how far [m] an open saddle is from the nearer of the two
 FRICTION, SLIP, STORED, DAMPER, RATE = range(5)
 EAR, _LEFT = 5, 10
 # Columns of `Touch.force`: normal force, place, deflection, force on the element, tangent, lever
@@ -84,7 +85,7 @@ NORMAL, XI, W, F_X, F_Y, T_X, T_Y, A_X, A_Y = range(9)
 
 
 class Saddle(NamedTuple):
-    """Saddle and ear of an element as the kernels want them: points in the element's frame [m], SI units."""
+    """Saddle and ear of an element for the kernels: points in the element's frame [m], SI units."""
 
     N_E: int
     x: float
@@ -105,7 +106,7 @@ class Unilateral(Saddle):
 
 
 class Bilateral(Saddle):
-    """A saddle that holds the ring in both directions."""
+    """A saddle that acts on the ring in both directions."""
 
 
 class Elements(NamedTuple):
@@ -153,7 +154,7 @@ class Foot(NamedTuple):
 
 
 class Step(NamedTuple):
-    """dt, and how far the forces are taken ahead [s]."""
+    """dt, and the time by which forces are extrapolated [s]."""
 
     dt: float
     lead: float
@@ -205,12 +206,12 @@ class Met(NamedTuple):
 
 @declared
 class Touch(NamedTuple):
-    """Scratch: of saddles, unless said otherwise."""
+    """Scratch, of saddles by default."""
 
     k: Annotated[NDArray[np.int64], ("N_E",), "1", "finite element of the ring"]
     shape: Annotated[Array, ("N_E", N_SHAPE), "m, rad", "its row"]
     rate: Annotated[Array, ("N_E", N_RATE), "m/s, rad/s", "its row"]
-    load: Annotated[Array, ("N_E", N_LOAD), "N, N m", "what the saddle adds to its row"]
+    load: Annotated[Array, ("N_E", N_LOAD), "N, N m", "load of the saddle on its row"]
     force: Annotated[Array, ("N_E", 9), "SI", "normal, place, deflection, force on the element, tangent, lever"]
     memory: Annotated[Array, ("N_E", EAR), "SI", "new columns of the memory"]
     ear: Annotated[Array, ("N_E",), "m", "gap of the ear, roughly, or inf"]
@@ -254,7 +255,7 @@ def saddle(belt: Belt, R: Ring, sliding: int = 0) -> Saddle:
 
 
 def largest_step(belt: Belt, R: Ring) -> float:
-    """Largest step dt [s] of the belt that saddles on a beam bear, whatever steps the ring takes in it."""
+    """Largest stable step dt [s] of a belt with saddles on a beam, for any number of steps of the ring."""
     x = 0.5 * belt.t_R - belt.t_S
     W = normal_mobility(R, belt.N_E) + 1.0 / belt.m_E + x**2 / belt.J_E
     return _SAFE * float((np.sqrt(belt.d_S**2 + 4.0 * belt.k_S / W) - belt.d_S) / belt.k_S)
@@ -325,7 +326,7 @@ def _contact(
 
 @spliced
 def _note(met: Met, at: Place, i: int, memory: Any, o: int, force: Any) -> None:
-    """Write what the next step and friction need of a contact: columns of a memory from `o` on, and `force`."""
+    """Write the data of a contact for the next step and friction: columns of a memory from `o` on, and `force`."""
     memory[i, o + FRICTION] = met.f_t
     memory[i, o + SLIP] = met.v_t
     memory[i, o + STORED] = met.stored
@@ -410,9 +411,9 @@ def _saddles(
     both: bool,
 ) -> Any:  # fmt: skip
     """Contacts of all saddles, their loads on the ring in `at`; returns works of friction and dampers, and these with
-    what the springs gained, of both halves.
+    the energy gain of the springs, of the two halves.
 
-    `memory` is written behind the loop: columns that one loop reads and writes the compiler would have to tell apart.
+    `memory` is written after the loop, so that the compiler need not prove that columns differ.
     """
     h2 = R.h2
     rise = p.y_E - p.y_S
@@ -483,13 +484,14 @@ def saddle_forces(
     f : (N_E, 3) forces on the elements; added to
     N : (N_E, 3), written but for the last: normal force of the saddle, of the ear [N]
     memory : (N_E, N_MEMORY) of the last step; updated
-    at : Touch; written: what `saddle_friction` needs
-    dt, lead : step, and how far the forces are taken ahead [s]: 0 if the ring steps with the elements
+    at : Touch; written for `saddle_friction`
+    dt, lead : step, and the time by which forces are extrapolated [s]: 0 if the ring steps with the elements
 
     Returns
     -------
-    float, float, float, float : works [J] that friction and dampers took in the last step; their sum with what the
-        springs gained in it, at the primary and at the secondary
+    float, float, float, float : losses [J] of friction and dampers in the last step; their sum with the energy gain of
+    the
+        springs, at the primary and at the secondary
 
     """
 
@@ -499,7 +501,7 @@ def saddle_forces(
 def _unilateral(
     p: Saddle, band: Band, el: Elements, s_R: Any, f: Any, N: Any, memory: Any, at: Touch, dt: float, lead: float
 ) -> Any:
-    """An element between saddle and ear stays open, with the row of the ring that it had, until the nearer of both
+    """An element between saddle and ear stays open, with its old row of the ring, until the nearer of the two
     could have been reached."""
     h2 = band.ring.h2
     stride = _FAST * dt
@@ -546,14 +548,15 @@ def _bilateral(
 
 @by_law
 def saddle_friction(law: Saddle, band: Band, u: Any, f: Any, N: Any, memory: Any, at: Touch, G: float) -> None:
-    """Friction of all contacts with the ring: from that of the last step, which `saddle_forces` left, to that of this.
+    """Friction of all contacts with the ring: from that of the last step, as left by `saddle_forces`, to that of this
+    step.
 
     Parameters
     ----------
     law, band : Unilateral or Bilateral, Band
         Rates of the ring are those at the end of the step, with the friction of the last step.
     u : (N_E, 3) velocities of the elements then
-    f : (N_E, 3) forces on the elements; like the loads on the ring they get what friction changes
+    f : (N_E, 3) forces on the elements; the change by friction is added, as to the loads on the ring
     N : (N_E, 3); its last column written: friction on the element along the travel [N]
     memory : (N_E, N_MEMORY); its friction is written
     at : Touch of `saddle_forces`

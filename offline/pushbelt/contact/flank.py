@@ -14,7 +14,7 @@ contact: a circle of radius r_F in each of the planes of the front and rear face
 of P_R (Cebulla 2014, Fig. 6.4). Along a circle with the centre M the penetration is concave; it is largest at
 P = M + r_F d, where the unit vector d in the plane of the circle is opposite to n. For a planar belt n hardly
 changes along the flank, so that n at P_R gives d: the error of the penetration is of second order in the change of n,
-about r_F (x / r)^4, x the distance of the face from the middle. d ends where the flank ends.
+about r_F (x / r)^4, x the distance of the face from the middle. d is limited to the flank.
 
 Forces on the element, per flank, from the axial force F = c (p - w) + d p' of a closed contact, F >= 0:
 
@@ -23,12 +23,12 @@ Forces on the element, per flank, from the axial force F = c (p - w) + d p' of a
 with the relative velocity v of the contours and the deflection w of the sheave (`maxwell`; 0: decoupled law). The
 damper is parallel to the element and the sheave, which keeps its power (F - c (p - w)) p' non-negative.
 
-Velocity update. N follows from the positions, T is sought with the velocity u+ that it leads to,
+Velocity update. N follows from the positions, T and the resulting velocity u+ are solved together,
 
     M (u+ - u) = h f + 2 h sum G' (N n + T),    T = -kappa(|v_T|) v_T,    v_T = (1 - n n')(G u+ - v_sheave),
 
 three equations per element; the axial forces of its two flanks cancel. For friction that does not fall with the slip
-they are the minimum of a convex function, so that there is one solution. T is within mu N, friction takes energy out,
+they are the minimum of a convex function, so that there is one solution. T is within mu N, friction removes energy,
 at every step size, and the solution is exact (`EXACT`). The sheave receives the opposite of the force on one flank.
 
 With one point per flank the slip speed v is one scalar equation. With the slip a without friction, B = (1 - n n') G
@@ -39,18 +39,18 @@ M^-1 G' (1 - n n'), which has two eigenvalues b_j in the tangent plane, and the 
 Its left side to the power -1/2 is concave and rises with v for friction that rises and is concave, so that Newton's
 method from below goes up to the root, quadratically. With kappa known the rest is linear (`settle`).
 
-Rounding. The velocities, 15 m/s, are known to 2e-15 m/s, and T = -kappa v_T magnifies that: taken from them, the slip
-of an element that sticks would give u+ an error of 2 h kappa/m as much, 1e-8 m/s at v_mu = 1e-6 m/s and h = 1e-4 s.
-Therefore the search carries the slip along by its changes (`change`), so that its own rounding is relative to itself.
+Rounding. The velocities, 15 m/s, are known to 2e-15 m/s, and T = -kappa v_T magnifies that: computed from them, the
+slip of an element that sticks would give u+ an error of 2 h kappa/m as much, 1e-8 m/s at v_mu = 1e-6 m/s and h = 1e-4
+s. Therefore the search updates the slip by its changes (`change`), so that its rounding error is relative to itself.
 
-Energy. A flank that leaves a sheave faster than c (p - w)/d is let go while it is still pressed in: the damper holds
-back the whole elastic force, and takes what the spring still gives.
+Energy. A flank that leaves a sheave faster than c (p - w)/d is open while it is still pressed in: the damper cancels
+the whole elastic force, and dissipates the rest of the spring's energy.
 
 The velocities of a step are chords of the path. On an arc a chord that ends at the present place has the radial
 component v omega h/2, one that starts there has -v omega h/2: 3 mm/s at 15 m/s, 400 rad/s and 1e-6 s, more than v_mu.
-Therefore the sheave's velocity is taken as a chord as well, backward against u and forward against u+.
+Therefore the sheave's velocity is a chord as well, backward against u and forward against u+.
 
-Loops run over the stretches of the belt that lie at one pulley, without a branch inside and with columns that are
+Loops run over the stretches of the belt at one pulley, without a branch inside and with columns that are
 contiguous in memory, so that the loops are vectorised.
 """
 
@@ -66,22 +66,22 @@ from rtcvt.offline.pushbelt.record import declared, zeros
 Array = NDArray[np.float64]
 
 MOST = 300  # Newton steps of one element
-LANES = 8  # numbers that a processor takes at a time, at most
+LANES = 8  # largest number of lanes of a processor's vectors
 EXACT = 1e-10  # error of T, in parts of N ...
 ROUNDING = 1e-13  # ... or of the velocity [m/s]
-NEAR = 2.0e-4  # [m]; a point outside the cone by more is too far to be reached by its deflection
+NEAR = 2.0e-4  # [m]; a point outside the cone by more cannot be reached by its deflection
 
 
 @declared
 class Flanks(NamedTuple):
-    """Contact points on one flank of every element, and what acts there; in the inertial frame.
+    """Contact points on one flank of every element, and their forces; in the inertial frame.
 
     Stretches are runs of elements at the same pulley: primary 0, secondary 1, -1 far from both. Their ends are
     unsigned, so that no index counts from the end of an array.
     """
 
     points: Annotated[tuple[int, ...], ("n_p",), "1", "as many as contact points"]
-    stretch: Annotated[NDArray[np.uint64], ("N_E", 2), "1", "first element of each stretch, the one behind its last"]
+    stretch: Annotated[NDArray[np.uint64], ("N_E", 2), "1", "first element of each stretch, the one after its last"]
     at: Annotated[NDArray[np.int64], ("N_E",), "1", "pulley of each stretch"]
     n_stretch: Annotated[NDArray[np.int64], (1,), "1", "number of stretches"]
     pulley: Annotated[NDArray[np.int64], ("N_E",), "1", "pulley of each element"]
@@ -93,7 +93,7 @@ class Flanks(NamedTuple):
     arm: Annotated[Array, ("N_E", "n_p", 2), "m", "point from the centre of gravity"]
     P: Annotated[Array, ("N_E", "n_p", 3), "m", "point from the apex"]
     n: Annotated[Array, ("N_E", "n_p", 3), "1", "normal into the element"]
-    v: Annotated[Array, ("N_E", "n_p", 6), "m/s, m/s^2", "velocity of the sheave; what its turning adds per second"]
+    v: Annotated[Array, ("N_E", "n_p", 6), "m/s, m/s^2", "velocity of the sheave; its change by rotation per second"]
     slip: Annotated[Array, ("N_E", "n_p", 3), "m/s", "v_T after the step"]
     T: Annotated[Array, ("N_E", "n_p", 3), "N", "friction"]
     u: Annotated[Array, ("N_E", 3), "m/s, m/s, rad/s", "velocities of the elements after the step"]
@@ -158,8 +158,8 @@ def find_stretches(fl):
 def whole(first, behind, n):
     """End of a stretch of elements, extended to a whole number of SIMD vectors of `LANES` elements; n is the last.
 
-    The elements that this adds are no error: on a span N = 0, and those of the next stretch are solved again. Left over
-    elements, one by one, would take as long as two or three vectors.
+    The added elements are no error: on a span N = 0, and those of the next stretch are solved again. Remaining
+    elements, one by one, would need as long as two or three vectors.
     """
     lanes = np.uint64(LANES)
     return min(first + (behind - first + lanes - np.uint64(1)) // lanes * lanes, n)
@@ -329,10 +329,10 @@ def slip_at(fl, lag, i, p, w_0, w_1, w_2):
 
 @inlined
 def begin(belt, dt, u, f, fl, i, w_0, w_1, w_2):
-    """Slip of an element if the step `dt` ends with its velocity w_0, w_1, w_2, and the impulse that is then missing,
-    but for that of friction [N s, N s, N m s].
+    """Slip of an element if the step `dt` ends with its velocity w_0, w_1, w_2, and the missing impulse without that of
+    friction [N s, N s, N m s].
 
-    Slip is a pair, of both points or twice the one: on its way through the loops it stays out of memory, since the
+    Slip is a pair, of the two points or twice of one: on its way through the loops it stays out of memory, since the
     compiler would not know that one column of an array is not another.
     """
     lag = 0.5 * dt
@@ -365,7 +365,7 @@ def changed_at(fl, i, p, v, d_0, d_1, d_2):
 
 @inlined
 def change(fl, i, slip, d_0, d_1, d_2):
-    """The slip of an element, changed by what the change d_0, d_1, d_2 of its velocity makes."""
+    """The slip of an element after the change d_0, d_1, d_2 of its velocity."""
     v = changed_at(fl, i, 0, slip[0], d_0, d_1, d_2)
     return v, changed_at(fl, i, 1, slip[1], d_0, d_1, d_2) if len(fl.points) == 2 else v
 
@@ -492,8 +492,9 @@ def settle(belt, law, dt, u, f, fl, i):
     """Velocity `fl.u` of one element, from `fl.trial`.
 
     With one point per flank the secant step at the slip of `slip_of_one` is exact. With two, Newton's steps go along
-    with a regularisation that shrinks to 0.8 in each: in the law itself they miss an element that sticks at one point
-    and slides at the other, or hardly sticks. In the end, where a step does not lower the error, the secant's is taken.
+    with a regularisation that shrinks to 0.8 in each: with the law itself they fail for an element that sticks at one
+    point and slides at the other, or hardly sticks. In the end, where a step does not lower the error, the secant's is
+    used.
     """
     x_0 = fl.trial[i, 0]
     x_1 = fl.trial[i, 1]
@@ -636,7 +637,7 @@ def solve(belt, law, dt, u, f, fl):
 
 @compiled
 def mobilities(belt, law, dt, fl, inverse):
-    """What an impulse changes in the velocity of an element while its flanks rub, behind `solve`.
+    """Change of the velocity of an element by an impulse while its flanks rub. Call `solve` first.
 
     Parameters
     ----------
@@ -703,7 +704,7 @@ def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
     ----------
     belt : Belt
     law
-        Of friction (`friction`).
+        Law of friction (`friction`).
     dt : float
         Step [s].
     u, f : ndarray, shape (N_E, 3)
@@ -711,9 +712,9 @@ def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
     s : ndarray, shape (2, 4)
         Sheave positions; their velocities at the contacts are in `fl`.
     fl : Flanks
-        From `contact_points` and `normal_forces`; u, T, force written.
+        Contact points, from `contact_points` and `normal_forces`; u, T, force written.
     rub : ndarray, shape (N_E, 3)
-        Written: friction of both flanks on each element [N, N, N m].
+        Written: friction of the two flanks on each element [N, N, N m].
     reaction : ndarray, shape (2, 4)
         Written: on one sheave of each pulley the axial force [N] (positive: opens), the moments [N m] about x and y
         at the apex, and the torque [N m] about the shaft in the direction of travel.

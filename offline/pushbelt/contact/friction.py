@@ -8,11 +8,11 @@ section 6.1.2.
     Coulomb      mu(v) = mu
     Stribeck     mu(v) = mu (1 + rise/(1 + (v/v_S)^2))        falls from (1 + rise) mu to mu around the speed v_S
 
-A law gives kappa/N (`secant`) and its slope (`tangent`) as functions of v^2, without an exponential, so that loops over
+A law has kappa/N (`secant`) and its slope (`tangent`) as functions of v^2, without an exponential, so that loops over
 contacts are vectorised. The flank solver also reads v_mu: it starts from a smoother law and stops smoothing there.
 
-A unit file names the law and gives its parameters, ``friction = { law = "coulomb", mu = 0.1, v_mu = "1 mm/s" }``. Each
-law has a record of this table, whose `made` gives the law as kernels want it. All records have mu, the coefficient at
+A unit file has the law and its parameters, ``friction = { law = "coulomb", mu = 0.1, v_mu = "1 mm/s" }``. Each
+law has a record of this table, whose `made` returns the law for the kernels. All records have mu, the coefficient at
 high slip from which the capacity of the belt follows, and v_mu.
 """
 
@@ -24,7 +24,7 @@ from pydantic import Field, Tag, model_validator
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, inlined
 from rtcvt.unitfile import Record, chosen_by, quantity_in
 
-V_MU = (2e-4, 0.1)  # [m/s] slip at which friction of a lubricated flank is taken to be full, lower and upper bound
+V_MU = (2e-4, 0.1)  # [m/s] slip at which friction of a lubricated flank is assumed to be full, lower and upper bound
 Coefficient = Annotated[float, Field(ge=0.0, lt=1.0)]
 Velocity = Annotated[float, quantity_in("m/s", above=0.0)]
 

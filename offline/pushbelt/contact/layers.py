@@ -1,26 +1,28 @@
 """Friction between the layers of the ring set.
 
-The n bands of a set lie on each other, each closed by itself. A band runs round with one speed along its whole length,
-``v - y_j Omega_L`` for the band whose middle is y_j off the neutral fibre: they differ by the same step, since all
-joints between them have the same balance (below). Where the set turns with omega neighbours slide on each other::
+The n bands of a set lie on each other, each closed by itself. A band circulates with one speed along its whole length,
+``v - y_j Omega_L`` for the band with its middle at the distance y_j from the neutral fibre: the speeds differ by the
+same step, since all joints between them have the same balance (below). Where the set turns with omega neighbours slide
+on each other::
 
     v_rel = t_L (omega - Omega_L)
 
-the difference of the radii: ``t_L v (1/r - 1/r_L)`` on a pulley of radius r if the bands run round as on one of radius
+the difference of the radii: ``t_L v (1/r - 1/r_L)`` on a pulley of radius r if the bands circulate as on one of radius
 r_L. All bands share the tension, so the joint on top of band j carries (n - j)/n of the force N of the set on a saddle,
-and all joints together (n - 1)/2 of it. Their friction turns the ring's section and the bands' round run::
+and all joints together (n - 1)/2 of it. Their friction acts on the rotation of the ring's section and on the
+circulation of the bands::
 
     M  = C s/sqrt(s^2 + (v_muL/t_L)^2),    s = Omega_L - omega,    C = mu_L t_L (n - 1)/2 N        on the section
     I_L Omega_L' = sum of Q - M,           I_L = m_R t_L^2 (n^2 - 1)/12
     loss = M s >= 0
 
-A band that runs round steadily is in balance with the friction below and above it, so ``sum of M = 0`` for each joint:
+A band that circulates steadily is in balance with the friction below and above it, so ``sum of M = 0`` for each joint:
 the set sticks on the pulley where it presses more, and slides on the other.
 
 The saddle rubs on the innermost band, the ear on the outermost. Surfaces at h = -h_ring/2 and h_ring/2 move with
-``v - h (omega/n + (1 - 1/n) Omega_L)``; Q is what their friction gives to Omega_L. Without mu_L the section stays
-plane, and all sliding of the set counts at the saddle, ``v - h omega``. For mu_L = mu_R both lose the same, since
-``t_L/2 + t_L (n - 1)/2 = h_ring/2``.
+``v - h (omega/n + (1 - 1/n) Omega_L)``; Q is the torque of their friction on Omega_L. Without mu_L the section stays
+plane, and all sliding of the set is at the saddle, ``v - h omega``. For mu_L = mu_R the losses are equal, since ``t_L/2
++ t_L (n - 1)/2 = h_ring/2``.
 
 The law is chosen by its type: `Plane` without sliding layers, else `Sliding`.
 
@@ -66,9 +68,10 @@ def sliding(belt: Belt, mu_L: float, v_muL: float) -> Sliding:
 
 @compiled
 def balanced(p: Sliding, N: Any, omega: Any, Q: float, begin: float, dt: float) -> float:
-    """Omega_L behind a step of the implicit Euler method from `begin`: its balance grows with Omega_L, so there is one.
+    """Omega_L after a step of the implicit Euler method from `begin`: its balance grows with Omega_L, so there is one
+    solution.
 
-    Newton's method, bisection where that leaves the interval in which the solution is known to be.
+    Newton's method, bisection where that leaves the bracket of the solution.
     """
     whole = abs(Q)
     for i in range(N.size):
@@ -100,8 +103,8 @@ def balanced(p: Sliding, N: Any, omega: Any, Q: float, begin: float, dt: float) 
 
 @by_law
 def layer_friction(law: Any, saddle: Saddle, band: Band, N: Any, memory: Any, at: Touch, turn: Any, dt: float) -> Any:
-    """Moments of the layers' friction on the ring, behind `element_ring.saddle_friction`; returns what ears and saddles
-    give to Omega_L, Q [N m].
+    """Moments of the layers' friction on the ring; call `element_ring.saddle_friction` first. Returns the torque of
+    ears and saddles on Omega_L, Q [N m].
 
     Parameters
     ----------
@@ -117,10 +120,10 @@ def layer_friction(law: Any, saddle: Saddle, band: Band, N: Any, memory: Any, at
 def layer_work(
     law: Any, saddle: Saddle, band: Band, N: Any, memory: Any, at: Touch, turn: Any, dt: float, own: Any, book: Any
 ) -> Any:
-    """Book what the layers' friction takes in a step [J], at the ring's mean `rate` and the mean of Omega_L before and
-    after it, `turn` (1) [rad/s].
+    """Record the loss of the layers' friction in a step [J], at the ring's mean `rate` and the mean of Omega_L before
+    and after it, `turn` (1) [rad/s].
 
-    Returns `own` [J], at the primary and at the secondary, with what the bands' round run takes and what is lost.
+    Returns `own` [J], at the primary and at the secondary, with the energy of the bands' circulation and the loss.
     """
 
 

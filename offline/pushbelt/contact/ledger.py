@@ -1,6 +1,6 @@
-"""The energy ledger of the full model: what is put in, lost and stored, each under its name.
+"""The energy ledger of the full model: inputs, losses and stores by name.
 
-A new loss is one line in `LOSSES` and one line where it is booked: ``book.NAME += ...`` in a kernel. Its column among
+A new loss is one line in `LOSSES` and one line in its kernel: ``book.NAME += ...``. Its column among
 the means over windows, ``loss_NAME``, follows. Works are sums
 over the steps since the last frame [J], inputs positive into the machine, losses positive; stores are energies at the
 time of the frame [J].

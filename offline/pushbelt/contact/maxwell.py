@@ -4,9 +4,9 @@
     C = C_sh + 1/c E,    C_sh_ij = sum_k a_k cos k (phi_i - phi_j)              eqs. (5.54), (5.56), (5.57)
     a_k = c_rad(r) A_k,  c_rad(r) = a_0 + a_1 r + ... + a_m r^m                 eqs. (5.51)-(5.53)
 
-or a polynomial of its own for each harmonic, as the finite elements of a sheave give (`rtcvt.offline.sheave`).
+or its own polynomial for each harmonic, from the finite elements of a sheave (`rtcvt.offline.sheave`).
 
-Everything is counted along the pulley's axis: lambda is the axial force N cos(delta_0), g~ = -p the rigid gap, p the
+All quantities are along the pulley's axis: lambda is the axial force N cos(delta_0), g~ = -p the rigid gap, p the
 penetration of the rigid contours, and w = C_sh lambda the deflection of the sheave, eq. (5.49). The product of axial
 force and axial gap is the product of normal force and normal gap, so the law is conservative.
 
@@ -25,13 +25,13 @@ of cos m phi and sin m phi over the closed contacts, m <= 2 n_k. A step that lea
 unchanged has found the solution; in time stepping the set of the step before is nearly always right.
 
 Radius. A reciprocal law with the polynomial in both radii is sum_m a_m (r_i r_j)^(m/2) sum_k A_k cos k(phi_i - phi_j):
-positive semi-definite for non-negative a_m and A_k, of rank (number of radial terms)(2 n_k + 1). The source takes the
-mean radius of the arc, eq. (5.53), which brings the rank back to 2 n_k + 1; the mean here is weighted by the forces of
+positive semi-definite for non-negative a_m and A_k, of rank (number of radial terms)(2 n_k + 1). The source uses the
+mean radius of the arc, eq. (5.53), which reduces the rank to 2 n_k + 1; the mean here is weighted by the forces of
 the step before. A relative spread e of the radii around it changes C_sh by no more than about 2 e.
 
 Tilt. The influence numbers contain the tilting of the loose sheave on its hub. In the hybrid model the tilt is a
-freedom of the sheave with the stiffness c_t, and its share r^2 / (c_t cos(delta_0)^4) is taken out of a_1.
-The two mirrored sheaves of the hybrid model stand for one loose and one fixed sheave: `multiplier` is the mean. A fixed
+freedom of the sheave with the stiffness c_t, and its share r^2 / (c_t cos(delta_0)^4) is subtracted from a_1.
+The two mirrored sheaves of the hybrid model represent one loose and one fixed sheave: `multiplier` is the mean. A fixed
 sheave does not tilt on a guide; its influence numbers are whole.
 """
 
@@ -118,7 +118,7 @@ def solve_spd(H, y):
             d -= v * L
             t -= L * y[j]
             H[i, j] = L
-        H[i, i] = 1.0 / d  # the factor's diagonal holds D^-1
+        H[i, i] = 1.0 / d  # the factor's diagonal is D^-1
         y[i] = t
     for i in range(n):
         y[i] *= H[i, i]
@@ -251,7 +251,7 @@ def system(c, mx):
 
 @by_law
 def newton(law: Any, belt: Any, fl: Any, mx: Any, n_iter: int) -> Any:
-    """Solve the law of both pulleys by at most `n_iter` Newton steps, starting from `mx.z`.
+    """Solve the law of the two pulleys by at most `n_iter` Newton steps, starting from `mx.z`.
 
     Parameters
     ----------

@@ -9,24 +9,24 @@ with the points, gaps and slips of `element_ring`. A step is the half-explicit o
     u+ = u + M^-1 (dt h + dt T(u+) + W Lambda),     gamma = W' u+ + (g/dt, 0)
     Lambda = (L_N, L_T),    L_N = prox_[0, inf)(L_N - r gamma_N),    L_T = prox_[-mu L_N, mu L_N](L_T - r gamma_T)
 
-Contacts. All within `REACH` of closing take part. The normal law is that of the gap which u+ leads to, g + dt g_N'
-(Stewart and Trinkle 1996). The source has g_N' alone, for contacts with g <= 0. Gaps are then what is left of it: on a
-pulley velocities are chords, and those of centre of gravity and fibre, 1.9 mm apart, differ by half of
-(r_R - r_S) omega^2 dt along the normal, which opens or closes a gap by 0.6 um in half a turn (209 rad/s, 1e-6 s).
-What is closed too far, as at a start from springs, is taken back at `BACK` at the most. Impacts are plastic: e = 0.
+Contacts. All contacts within `REACH` of closing are included. The normal law is that of the gap at the end of the step,
+g + dt g_N' (Stewart and Trinkle 1996). The source has g_N' alone, for contacts with g <= 0; gaps then remain: on a
+pulley velocities are chords, and those of centre of gravity and fibre, 1.9 mm apart, differ by half of (r_R - r_S)
+omega^2 dt along the normal, which opens or closes a gap by 0.6 um in half a turn (209 rad/s, 1e-6 s). Penetration, as
+after a start from springs, is corrected with at most the speed `BACK`. Impacts are plastic: e = 0.
 
-Flanks are flexible, with regularised friction T solved with u+ for each element (`flank`), as the source has them in
-the hybrid model (6.1.2). T depends on Lambda and the other way round: Newton's method on both. In turn
+Flanks are flexible, with regularised friction T solved with u+ for each element (`flank`), as in the source for
+the hybrid model (6.1.2). T depends on Lambda and vice versa: Newton's method on both. Alternately
 
     u+, T of all elements under the present Lambda (exact), and A = d u+/d(impulse) of each there (`mobilities`),
     Lambda of the contact problem with G = W_E' A W_E + W_R' M_R^-1 W_R,
 
-until the laws hold for the exact u+, to `LEVEL`. An element's contacts meet those of elements on the same and on both
-neighbouring finite elements of the ring, since its mass is lumped: G has some ten entries in a row.
+until the laws are satisfied for the exact u+, to `LEVEL`. An element's contacts interact with those of elements on the
+same and on both neighbouring finite elements of the ring, since its mass is lumped: G has some ten entries in a row.
 
 Energy. An impulse changes the kinetic energy by L (gamma- + gamma+)/2, with the velocities before and after the step at
-the places of the step. That is what friction and impacts book, each contact for itself, from the slips and rates of the
-gaps of both bodies and not from the rows W. Nothing is stored.
+the places of the step. This is the loss of friction and impacts, for each contact by itself, from the slips and rates
+of the gaps of the two bodies and not from the rows W. Nothing is stored.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -59,10 +59,10 @@ Index = NDArray[np.int64]
 
 REACH = 5.0  # [m/s]; a gap above what this speed covers in a step stays open
 BACK = 5e-3  # [m/s]
-LEVEL = 1e-11  # [m/s]; how far a law may be missed, `nonsmooth.contact`
-WRONG = 1e-6  # [m/s]; by how much more it is a failure
-MOST = 40  # solutions of the contact problem in a step
-STEPS = 60  # of Newton's in each
+LEVEL = 1e-11  # [m/s]; largest error of a law, `nonsmooth.contact`
+WRONG = 1e-6  # [m/s]; larger errors are a failure
+MOST = 40  # largest number of solutions of the contact problem in a step
+STEPS = 60  # largest number of Newton's steps in each
 
 
 class Rigid(Saddle):
@@ -108,7 +108,7 @@ def press(law: Saddle, belt: Belt) -> Press:
 
 
 class Flank(NamedTuple):
-    """What the elements' velocities depend on besides the ring: belt, law of friction, contact points (`flank`)."""
+    """Data of the elements' velocities besides the ring: belt, law of friction, contact points (`flank`)."""
 
     belt: Belt
     friction: Any
@@ -220,7 +220,7 @@ def _bodies(band: Band, dt: float, memory: Any, P: Press) -> None:
 
 @compiled
 def _meet(R: Ring, P: Press, a: int, b: int, near: int) -> None:
-    """The ring's part of G for the contacts `a` and `b`, `near` finite elements further on, behind the entries of a."""
+    """The ring's part of G for the contacts `a` and `b`, `near` finite elements further on, after the entries of a."""
     for x in range(2):
         o = P.entries[2 * a + x]
         for y in range(2):
@@ -377,7 +377,7 @@ def _apply(p: Saddle, band: Band, f_R: Any, N: Any, memory: Any, dt: float, P: P
 
 @by_law
 def rigid_work(law: Saddle, band: Band, u: Any, memory: Any, P: Press) -> Any:
-    """Power [W] that friction and impacts take in rigid saddles and ears, and their sum beyond `x_mid` and before.
+    """Loss [W] of friction and impacts in rigid saddles and ears, and their sum beyond `x_mid` and before.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Sheaves of the hybrid model: two mirrored sheaves per pulley with axial, tilt and rotation freedoms.
 
-Cebulla 2014, section 6.1.1 (Fig. 6.2) and "Pulley - Environment" of section 6.1.3. One sheave stands for both. Its
-flanks leave the axial force R_z, the moments M_x, M_y about the apex and the torque tau about the shaft (`flank`):
+Cebulla 2014, section 6.1.1 (Fig. 6.2) and "Pulley - Environment" of section 6.1.3. One sheave represents both. Its
+flanks exert the axial force R_z, the moments M_x, M_y about the apex and the torque tau about the shaft (`flank`):
 
     m z'' + d_z z' = R_z - F_C
     Theta_t alpha'' + d_t alpha' + c_t alpha - J/2 omega beta' = M_x
@@ -15,16 +15,16 @@ Boundary. The clamping force F_C of the machine acts in full on each mirrored sh
 at which the whole groove opens; each sheave moves with half of it, and F_C is the force that the stop exerts. The
 primary's speed is prescribed, the secondary has a load torque M_O or a prescribed speed.
 
-Load. With a load torque the secondary turns a second mass through a shaft of stiffness K and damping d,
+Load. With a load torque the secondary drives a second mass through a shaft of stiffness K and damping d,
 
     M_ext = -T - (1 - far) M_O,    J_L omega_L' = T - far M_O,    T = K phi + d phi',    phi' = omega - omega_L
 
-far = 1: M_O acts on the mass behind the shaft, as on a bench or in a car; far = 0: on the pulley, which with K = 0 has
+far = 1: M_O acts on the mass after the shaft, as on a bench or in a car; far = 0: on the pulley, which with K = 0 has
 a viscous damper, a ring in a housing with oil between them. K = d = 0: M_O alone.
 
 Step: the forces are those at the end of the step (semi-implicit Euler); dampers, gyroscopic terms and the load's shaft
 use the mean of old and new values. The change of kinetic energy is then the sum of the powers at mean rates, to
-round-off, and the load's shaft stores what it does not lose.
+round-off, and the load's shaft is balanced.
 """
 
 from typing import NamedTuple
@@ -33,7 +33,7 @@ from rtcvt.offline.pushbelt.compiled import compiled, inlined
 
 
 class Load(NamedTuple):
-    """What the secondary turns: K [N m/rad], d [N m s/rad] of a shaft, J [kg m2] behind it, share of M_O there."""
+    """Load of the secondary: K [N m/rad], d [N m s/rad] of a shaft, J [kg m2] after it, share of M_O there."""
 
     K: float = 0.0
     d: float = 0.0
@@ -44,7 +44,7 @@ class Load(NamedTuple):
 @inlined
 def shaft(sheaves, load, dt, b, pulley, omega_old, torque, turning):
     """New speed of a pulley [rad/s] under the torque of its belt, the external torque on its shaft [N m], and the
-    power into the shaft and what its load loses [W].
+    power into the shaft and the loss of its load [W].
 
     Parameters as for `advance`; the load's state `turning` is replaced.
     """
@@ -149,13 +149,13 @@ def advance(sheaves, load, b, dt, s, sd, turning, reaction, out, power):
 
 @compiled
 def load_energy(load, turning):
-    """Energy of the load's shaft and of what turns behind it [J]."""
+    """Energy of the load's shaft and of the mass after it [J]."""
     return 0.5 * load.K * turning[0] ** 2 + 0.5 * load.J * turning[1] ** 2
 
 
 @compiled
 def energy(sheaves, s, sd):
-    """Kinetic energy of both pulleys and energy of the tilt bearings of all four sheaves [J]."""
+    """Kinetic energy of the two pulleys and energy of the tilt bearings of all four sheaves [J]."""
     total = 0.0
     for pulley in range(2):
         total += sheaves.m * sd[pulley, 0] ** 2

@@ -1,1 +1,1 @@
-"""A run of a full model: what it is, its making and stepping, its file, means over it."""
+"""A run of a full model: its definition, model and steps, its file, means over it."""

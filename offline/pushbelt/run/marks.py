@@ -1,4 +1,4 @@
-"""What a run's file begins with, told without the full model: recordings of others do not need that."""
+"""Marks at the start of a run's file, without imports of the full model, which other recordings do not need."""
 
 from pathlib import Path
 

@@ -49,10 +49,10 @@ SIDES = ("left", "right")
 class Prepared(NamedTuple):
     """A run that is ready to start.
 
-    model: the hybrid model; state: where the run begins; start: where that comes from; clock; inputs (frames + 1, 7):
-    boundary values of the settling; M_O: load torque [N m] of the settled state.
+    model: the hybrid model; state: start of the run; start: velocity model of that state; clock; inputs (frames + 1,
+    7): boundary values of the settling; M_O: load torque [N m] of the settled state.
 
-    With the spatial model `wide` is that model and `state` is a state of it; observers see the mean of both sides as
+    With the spatial model `wide` is that model and `state` is a state of it; observers see the mean of the two sides as
     frames of `model`. planar: the hybrid model's state, if that model runs some revolutions first (`started`).
     """
 
@@ -77,12 +77,12 @@ class Prepared(NamedTuple):
 
 
 def start_of(b: Belt, s: Sheaves, at: Point) -> tuple[Start, float]:
-    """Start at an operating point, under the load that it begins with, and its load torque [N m].
+    """Start at an operating point, under its first load, and its load torque [N m].
 
     Raises
     ------
     InputError
-        The belt cannot take this ratio, or would run off the sheaves.
+        The belt cannot reach this ratio, or would run off the sheaves.
     """
     boundary, M_O = _begin(b, s, at)
     return start_state(b, s, boundary, at.ratio, b.h_off), M_O
@@ -129,7 +129,7 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     Raises
     ------
     InputError
-        Options that do not go together (`requirements`), or what the unit or the belt cannot do.
+        Options that exclude each other (`requirements`), or a run that the unit or the belt does not allow.
     """
     requirements.check(parameters, run)
     s, at = run.settings, run.start
@@ -172,7 +172,7 @@ def _start(parameters: Parameters, run: Run, b: Belt, s: Sheaves) -> tuple[Start
 
 
 def _load(parameters: Parameters, s: Settings, b: Belt, J_O: float, start: Start) -> Load | None:
-    """What the secondary turns: that of the settings, else the unit's."""
+    """The load of the secondary: that of the settings, else the unit's."""
     if s.load is not None or parameters.load is None:
         return s.load
     capacity = load_torque(b, 1.0, start.steady.F_CO, start.steady.geometry.r_O)
@@ -201,7 +201,7 @@ def _inputs(parameters: Parameters, run: Run, ticks: Clock, M_O: float) -> Array
 
 
 def started(made: Prepared) -> Prepared:
-    """What was prepared, behind the revolutions of the hybrid model that it starts with.
+    """The prepared run after the revolutions of the hybrid model at its start.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def _whole(ratio: float, source: str, of: Any, key: str, allowed: str) -> int:
 
 
 class _StepLimit(NamedTuple):
-    """The largest step [s] that a model bears `when` options have these values, and what bears no more."""
+    """The largest stable step [s] of a model `when` options have these values, and the cause of the limit."""
 
     when: Mapping[str, tuple[Any, ...]]
     bound: Callable[[Model, Any], float]
@@ -242,33 +242,33 @@ _STEP_LIMITS = (
     _StepLimit(
         {"scheme": ("explicit",), "rod": ("cosserat",)},
         lambda m, wide: ring_set.largest_step(m.ring),
-        "the rod bears no more, but with scheme multirate",
+        "the limit of the rod, except with scheme multirate",
     ),
     _StepLimit(
         {"scheme": ("multirate",), "rod": ("rcm",)},
         lambda m, wide: element_ring.largest_step(m.belt, m.ring),
-        "saddles on so few elements or so many pieces of the ring (N_E, N_B) bear no more",
+        "the limit of saddles on so few elements or so many pieces of the ring (N_E, N_B)",
     ),
     _StepLimit(
         {"scheme": ("multirate",)},
         lambda m, wide: element_element.largest_step(m.belt),
-        "joints as stiff as contacts.k_R and k_T bear no more",
+        "the limit of joints as stiff as contacts.k_R and k_T",
     ),
     _StepLimit(
         {"model": ("spatial", "mirrored")},
         lambda m, wide: stability.largest_step(m.belt, wide.body, wide.sheaves),
-        "flanks with this contacts.flank_damping bear no more",
+        "the limit of flanks with this contacts.flank_damping",
     ),
     _StepLimit(
         {"model": ("spatial", "mirrored")},
         lambda m, wide: joint.largest_step(wide.joint, wide.body.Theta_y),
-        "joints as stiff as contacts.k_R bear no more",
+        "the limit of joints as stiff as contacts.k_R",
     ),
 )
 
 
 def _clock(parameters: Parameters, m: Model, wide: spatial.Model | None, run: Run, start: Start) -> Clock:
-    """Revolution at the start, and a step that the model bears."""
+    """Revolution at the start, and a stable step of the model."""
     b, v = m.belt, float(np.mean(np.hypot(start.u[:, 0], start.u[:, 1])))
     s, source, found = run.settings, requirements.source_of(run), requirements.facts(parameters, run)
     revolution = b.N_E * b.t_R / v

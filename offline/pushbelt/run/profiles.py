@@ -1,10 +1,11 @@
-"""Profiles over the belt: what a sensor in one element would show, averaged over the elements, in the windows of a run.
+"""Profiles over the belt: signals of a sensor in one element, averaged over the elements, in the windows of a run.
 
 Place. The belt coordinate c of an element is 0..1 on the primary arc, 1..2 in the push span, 2..3 on the secondary arc,
 3..4 in the slack span, in the direction of travel, between the tangent points that the ring has at the start. A profile
-is the mean over a window of all elements that are in a bin of c. The path of element 0 through the last window is kept.
+is the mean over a window of all elements that are in a bin of c. The path of element 0 through the last window is
+stored.
 
-Balance. What axial force, torque and tilting moments of the belt on a sheave leave over after clamping, shaft, inertia,
+Balance. The residual of axial force, torque and tilting moments of the belt on a sheave after clamping, shaft, inertia,
 damper and guide, relative to those of the belt; its tilts, which vibrate, are known at frames only.
 """
 
@@ -99,7 +100,7 @@ class Steady(NamedTuple):
 
 
 def belt_coordinate(x: Array, y: Array, geometry: Closure, d_A: float) -> Array:
-    """Belt coordinate c, 0 to 4, of points at `x`, `y` [m]: section and share of it that lies behind."""
+    """Belt coordinate c, 0 to 4, of points at `x`, `y` [m]: section and share of it that is passed."""
     half_I, half_O = np.pi - geometry.phi, geometry.phi
     a_I = np.arctan2(y, x - d_A)
     a_O = np.mod(np.arctan2(y, x), 2.0 * np.pi) - np.pi
@@ -151,7 +152,7 @@ def _open_gaps(J: Joint, q: Array) -> Array:
 def write_profiles(
     file: h5py.File, write: Callable[..., None], seen: Mapping[str, NDArray[Any]], sheaves: Sheaves, geometry: Closure
 ) -> None:
-    """Write what the windows `BEFORE` and `STEADY` say of what was `seen` (`observe`) in all frames of the settling."""
+    """Write the profiles of the windows `BEFORE` and `STEADY` from the sums `seen` (`observe`) of the settling."""
     rows = [frames_of(file, k) for k in (BEFORE, STEADY)]
     if not np.isfinite(summary(file)["duration"]).all():  # too short
         return

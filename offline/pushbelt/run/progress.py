@@ -1,4 +1,4 @@
-"""What is there of a run: the records of its journal, and the file that they make."""
+"""Progress of a run: the records of its journal, and the file made of them."""
 
 import h5py
 import numpy as np
@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 class Progress:
-    """What is there of a run: `ended` by phase, frames of the phase under way, clamping forces of the settling."""
+    """Progress of a run: `ended` by phase, frames of the current phase, clamping forces of the settling."""
 
     def __init__(self) -> None:
         self.ended: list[int] = []
@@ -36,14 +36,14 @@ class Progress:
             self.here = 0
 
     def all_ended(self, run: Run) -> list[int]:
-        """How each phase ended; what never began did as the settling."""
+        """How each phase ended; a phase that never began as the settling did."""
         stopped = self.ended and self.ended[0] in (LEFT, RUNAWAY)
         missing = 1 + len(run.branches) - len(self.ended) if stopped else 0
         return self.ended + self.ended[:1] * missing
 
 
 def joined(file: h5py.File, journal: Journal, run: Run, ended: list[int], F_I: float) -> tuple[Writer, Arrays]:
-    """Write frames and windows of a run; returns what profiles have seen."""
+    """Write frames and windows of a run; returns the sums of the profiles."""
     write, seen = join(file, journal, ended)
     revolution, step, plot_step = (float(file.attrs[k]) for k in ("revolution", "step", "plot_step"))
     ticks = Clock(revolution, step, plot_step, round(plot_step / step), run.longest)

@@ -42,7 +42,7 @@ def partial_path(path: Path) -> Path:
 
 @contextmanager
 def open_run(path: Path) -> Iterator[h5py.File]:
-    """A file of a run, or what the journal of one that has not ended holds.
+    """Open the file of a run, or the journal of an unfinished one.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def open_run(path: Path) -> Iterator[h5py.File]:
 
 
 def _grown(path: Path) -> h5py.File:
-    """What a journal holds, in memory; -1: a phase that has not ended."""
+    """Contents of a journal as a file in memory; -1: a phase that has not ended."""
     with Journal(path, write=False) as journal:
         about = journal.head()["attributes"]
         run, there = from_json(about["run"]), Progress()
@@ -97,7 +97,7 @@ class Tables(Mapping[str, Signal]):
 
 
 def run_of(file: h5py.File) -> Run:
-    """What was run."""
+    """The definition of the run."""
     return from_json(str(file.attrs["run"]))
 
 
@@ -137,10 +137,10 @@ def element_forces(file: h5py.File, element: int, rows: slice = slice(None)) -> 
 
 
 def figures(file: h5py.File) -> dict[str, Any]:
-    """Figures of a run: what it was, means over its window `steady`, and its energy balance.
+    """Figures of a run: its definition, means over its window `steady`, and its energy balance.
 
-    The keys carry their units. The residual of the balance is what inputs, losses and stored energies leave, relative
-    to the losses and to what the shafts carried.
+    The keys have their units. The residual of the balance is inputs less losses and stored energies, relative to the
+    losses and to the power through the shafts.
     """
     run, a, n = run_of(file), file.attrs, len(file["time"])
     scaled, ended = json.loads(a["parameters"])["belt"], set(file["ended"][()].tolist())

@@ -1,11 +1,11 @@
-"""What goes with what: the values that options of a run may have, alone and together.
+"""Allowed values of the options of a run, alone and in combination.
 
-A row of `TABLE` names an option and the values that are allowed, always or only `when` other options have theirs. Its
-message, the table of the documentation and the tests come from this row. An option belongs to the run, its start or its
-settings (`schedule`), or to a table of the unit file.
+A row of `TABLE` names an option and the values that are allowed, always or only `when` other options have given values.
+Its message, the table of the documentation and the tests come from this row. An option belongs to the run, its start or
+its settings (`schedule`), or to a table of the unit file.
 
-Beside the options two things of a case count: ``load_torques``, one or a row of them, and ``secondary``, whose torque
-or speed is given.
+In addition to the options two properties of a case are used: ``load_torques``, one or a row of them, and ``secondary``,
+whose torque or speed is given.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Range(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """What the option `key` of `owner` may be; `words` say it if the values do not; `when` others have these values."""
+    """Allowed values of the option `key` of `owner`, or `words` for them, `when` other options have these values."""
 
     owner: str
     key: str
@@ -47,12 +47,12 @@ class Requirement(NamedTuple):
 
     @property
     def condition(self) -> str:
-        """When it holds, in words; empty: always."""
+        """Its condition in words; empty: always."""
         return " and ".join(f"{key} {_or(values)}" for key, values in self.when.items())
 
     @property
     def text(self) -> str:
-        """What is allowed, when, and why."""
+        """Allowed values, condition and reason."""
         said = self.words or _or(self.allowed)
         with_ = f" with {self.condition}" if self.when else ""
         return said + with_ + (f": {self.because}" if self.because else "")
@@ -69,7 +69,7 @@ TABLE = (
     Requirement("run", "plot_step", _TIME, "a time above 0 s"),
     Requirement("run", "observe", OBSERVED, f"some of {', '.join(OBSERVED)}"),
     Requirement("run", "branches", ((),), when={"start": ("case",)}, because="they follow a point that has settled"),
-    Requirement("run", "branches", ((),), when={"mean": (None,)}, because="they take their forces from its mean"),
+    Requirement("run", "branches", ((),), when={"mean": (None,)}, because="their forces depend on its mean"),
     Requirement("settings", "step", _TIME, "a time above 0 s"),
     Requirement("settings", "N_E", Range(20, 2000), "20 to 2000"),
     Requirement("settings", "N_B", Range(12, 1000), "12 to 1000"),
@@ -110,7 +110,7 @@ TABLE = (
 
 
 def facts(parameters: Parameters, run: Run) -> dict[str, Any]:
-    """What a `Requirement` may depend on, by name."""
+    """Values that a `Requirement` may depend on, by name."""
     s, at = run.settings, run.start
     found = {"scheme": s.scheme, "model": s.model, "rod": parameters.ring.rod, "mean": run.mean, "start": "point"}
     if isinstance(at, Case):
@@ -127,7 +127,7 @@ def holds(when: Mapping[str, tuple[Any, ...]], found: Mapping[str, Any]) -> bool
 
 
 def source_of(run: Run) -> str:
-    """What messages call a run."""
+    """Name of a run in messages."""
     return f"case {run.start.case}" if isinstance(run.start, Case) else f"run {run.name}"
 
 

@@ -1,4 +1,4 @@
-"""Going on with a run: what its file or journal must share with it, and what is there already."""
+"""Continuation of a run: attributes that its file or journal must have, and the existing frames."""
 
 import json
 from dataclasses import asdict, replace
@@ -21,7 +21,7 @@ from rtcvt.offline.pushbelt.unit.parameters import TORQUE, Parameters
 
 
 def attributes_of(parameters: Parameters, made: Prepared, F_I: float | None) -> dict[str, Any]:
-    """What a run is, and what a run must share to be its continuation."""
+    """Attributes of a run, which a continuation must share."""
     case = parameters.get_case(made.run.start.case).model_dump_json() if isinstance(made.run.start, Case) else ""
     torque = made.inputs[0, 5] == TORQUE
     return {
@@ -72,7 +72,7 @@ def extended(path: Path, made: Prepared, head: dict[str, Any]) -> list[Arrays] |
             raise InputError(path, "ended", ENDS[LEFT], "a run whose belt has not left its place")
         done, n = int(np.sum(file["phase"][()] == 0)), len(made.inputs) - 1
         if done > n:
-            raise InputError(path, "duration", made.run.duration, f"at least what is there, {file['time'][done - 1]} s")
+            raise InputError(path, "duration", made.run.duration, f"at least the existing {file['time'][done - 1]} s")
         if done == n:
             return None
         if made.run.branches or "profiles" in made.run.observe:
@@ -83,13 +83,13 @@ def extended(path: Path, made: Prepared, head: dict[str, Any]) -> list[Arrays] |
 
 
 def replayed(journal: Journal, path: Path, made: Prepared, wanted: dict[str, Any]) -> Progress:
-    """What a journal holds of a run."""
+    """Progress of a run in a journal."""
     there = Progress()
     _require_same(path, journal.head()["attributes"], wanted)
     for record in journal.blocks():
         there.take(record)
     if there.here > (n := len(made.inputs) - 1) and not there.ended:
-        raise InputError(path, "duration", made.run.duration, f"at least what is there, {there.here} frames of {n}")
+        raise InputError(path, "duration", made.run.duration, f"at least the existing {there.here} frames of {n}")
     for name, value in made.arrays.items():
         if there.state and (name not in there.state or there.state[name].shape != value.shape):
             raise InputError(path, f"checkpoint/{name}", None, "a run begun by this release; begin it again")

@@ -1,23 +1,23 @@
-"""Files of runs: the journal that a run grows in, and the HDF5 file that it becomes.
+"""Files of runs: the journal of a growing run, and the HDF5 file of a finished one.
 
-Seal. Both begin with a mark of `rtcvt.files.hdf5`, `FILE` or `JOURNAL`, and are read only after all bytes that count
-have been checked.
+Seal. Both begin with a mark of `rtcvt.files.hdf5`, `FILE` or `JOURNAL`, and are read only after all sealed bytes have
+been checked.
 
-Journal, PATH.partial. Behind the mark stand the head (attributes and texts) and a record for each block of frames: its
-columns, phase, how the phase ended, and the state behind it, as NPZ arrays. A block counts once the mark says so, and
-the mark is written when the block is on the disk (fsync): what a kill or a power failure leaves behind the last such
-block is cut off. One process at a time holds a journal. A run that is resumed has the bits of one that was never
-stopped.
+Journal, PATH.partial. After the mark follow the head (attributes and texts) and a record for each block of frames: its
+columns, phase, how the phase ended, and the state at its end, as NPZ arrays. A block is valid once the mark includes
+it, and the mark is written when the block is on the disk (fsync): bytes after the last valid block, left by a kill or a
+power failure, are cut off. One process at a time has the lock of a journal. A resumed run has the bits of an
+uninterrupted one.
 
 HDF5. Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision`` (git), ``created`` (UTC), ``unit``,
 ``run``: the `schedule.Run`, ``case``: the case, and ``parameters``: the scaled `Belt` and `Sheaves`, as JSON; ``M_O``:
 load torque [N m]; ``revolution``, ``step``, ``plot_step`` [s]; ``step_cost``: processor time of a step [s];
-``slipping``: in a window, or away. ``unit_file`` and ``plan`` hold texts. ``ended`` has per phase how it ended,
+``slipping``: in a window, or away. ``unit_file`` and ``plan`` are texts. ``ended`` has per phase how it ended,
 `schedule.ENDS`. Per frame: ``time`` (that of a branch continues that of the settling), ``phase``, ``crossings`` (since
 the phase's first frame), ``inputs``, the datasets of `DATASETS` (those of elements and ring if observed),
 ``grid/length``, ``grid/radius`` and ``fields/NAME``, which are `snapshots.Snapshots`. A spatial model has the datasets
-of `ACROSS` and ``spatial/exit_force`` too, and means of both sides in the others. Per window: see `windows`.
-``profiles/*``: see `profiles`. ``checkpoint/*``: the state behind the last frame. Every dataset has ``units`` and
+of `ACROSS` and ``spatial/exit_force`` too, and means of the two sides in the others. Per window: see `windows`.
+``profiles/*``: see `profiles`. ``checkpoint/*``: the state after the last frame. Every dataset has ``units`` and
 ``description``, one with several columns ``columns``, and a checksum for each chunk. Results are stored as float32,
 where differences or sums matter as float64.
 """
@@ -59,7 +59,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 class Source(NamedTuple):
-    """A part of the model's `Frames`: its field, index behind the frame's, type, unit, description and columns."""
+    """A part of the model's `Frames`: its field, index after the frame's, type, unit, description and columns."""
 
     field: str
     part: tuple[Any, ...]
@@ -153,12 +153,12 @@ class Journal:
     """The blocks of a run that has not ended; close it, or use it in ``with``."""
 
     def __init__(self, path: Path, *, write: bool) -> None:
-        """Open what is there; to `write`, nobody else may.
+        """Open the journal; to `write`, with a lock against other processes.
 
         Raises
         ------
         InputError
-            Damaged, no journal, or held by another process.
+            Damaged, no journal, or locked by another process.
         """
         self.path = path
         require_regular(goes_on_with(path) if write else path, None)
@@ -293,11 +293,11 @@ class Writer:
 
 
 def join(file: h5py.File, journal: Journal, ended: list[int]) -> tuple[Writer, Arrays]:
-    """Write head and frames of a journal, and its last state; `ended`: how each phase did.
+    """Write head and frames of a journal, and its last state; `ended`: how each phase ended.
 
     Returns
     -------
-    Writer, dict : for what follows from the frames; what profiles have seen of the settling
+    Writer, dict : for data derived from the frames; sums of the profiles of the settling
     """
     head, write = journal.head(), Writer(file)
     file.attrs.update(head["attributes"])
@@ -330,20 +330,20 @@ def join(file: h5py.File, journal: Journal, ended: list[int]) -> tuple[Writer, A
     write("crossings", crossings, "1", "elements that have crossed the middle of the push span in the phase")
     cells = np.arange(4 * CELLS)
     write("grid/section", cells // CELLS, "1", "of a cell", SECTIONS)
-    write("grid/fraction", (cells % CELLS + 0.5) / CELLS, "1", "of the section that lies behind the cell's middle")
+    write("grid/fraction", (cells % CELLS + 0.5) / CELLS, "1", "of the section before the cell's middle")
     for name, a in state.items():
-        write(name, a, "SI", f"{name.partition('/')[2]} of the model's State behind the last frame")
+        write(name, a, "SI", f"{name.partition('/')[2]} of the model's State after the last frame")
     return write, {k: np.concatenate(a) for k, a in seen.items()}
 
 
 def arrays_in(file: h5py.File) -> Arrays:
-    """The columns per frame of a run without branches, and the state behind them, as a record of a journal."""
+    """The columns per frame of a run without branches, and the state after them, as a record of a journal."""
     found = {k: file[k][()] for k in (*DATASETS, *ACROSS, *_OTHER) if k in file}
     return found | {f"state/{k}": a[()] for k, a in file["checkpoint"].items()}
 
 
 def recording_of(file: h5py.File) -> Recording:
-    """What sheaves, pulleys and energies of a run do over time, as signals NAME.COLUMN; branches one after another."""
+    """Sheaves, pulleys and energies of a run over time, as signals NAME.COLUMN; branches one after another."""
     signals: dict[str, Signal] = {}
     n = len(file["time"])
     across = {k: s for k, s in ACROSS.items() if k in file and s.field not in ACROSS_HEAVY}

@@ -1,20 +1,20 @@
-"""What a run of the full model is: where it begins, how the machine is made and stepped, its phases, what is observed.
+"""Definition of a run of the full model: start, model and steps, phases, observers.
 
 Start. A `Case` of the unit file gives the boundary values over time. A `Point` is an operating point with its groove
-held by an end stop: with radii r' at the rocking edges and the load torque M_O,
+fixed by an end stop: with radii r' at the rocking edges and the load torque M_O,
 
     i = r'_O/r'_I,    xi = M_O cos(delta_0)/(2 mu F_O r'_O)
 
 Where the push force changes strands the belt has more than one settled state: a point may be approached from another
-load, which acts for `HELD` revolutions and goes over to that of the point until `APPROACH`.
+load, which acts for `HELD` revolutions and changes to that of the point until `APPROACH`.
 
 Phases. The settling is phase 0. Under a case it is the whole run. At a point the force of the end stop, averaged over
-the last revolutions, is the clamping force F_I,eq that holds the ratio. Then each branch starts from the settled state
-without the end stop, goes within its ramp to the forces y_I F_I,eq and y_O F_O and to the load of xi, and stays there:
-several short branches give the shift rate over y_I, a long one is a transient. A branch ends where the ratio reaches
-its limits; a phase ends where slip runs away, and settling that does has no branches.
+the last revolutions, is the clamping force F_I,eq of a constant ratio. Then each branch starts from the settled state
+without the end stop, changes within its ramp to the forces y_I F_I,eq and y_O F_O and to the load of xi, and stays
+there: several short branches give the shift rate over y_I, a long one is a transient. A branch ends where the ratio
+reaches its limits; a phase ends at growing slip, and a settling that ends so has no branches.
 
-Times. A revolution is that of the belt at the start. A frame takes `plot_step`, or a revolution divided by `frames`; a
+Times. A revolution is that of the belt at the start. A frame lasts `plot_step`, or a revolution divided by `frames`; a
 step is a whole part of a frame.
 """
 
@@ -37,12 +37,12 @@ OBSERVED = ("elements", "fields", "profiles")
 
 @dataclass(frozen=True)
 class Settings:
-    """How the model is made and stepped. None takes the value of unit and case, and for the step what suits the scheme.
+    """Model and steps. None: the value of unit and case, and for the step that of the scheme.
 
-    N_E: modelled elements, standing for N_E0 real ones; N_B: ring nodes; taper t_T - t_R of a real element [m]; model:
+    N_E: modelled elements for N_E0 real ones; N_B: ring nodes; taper t_T - t_R of a real element [m]; model:
     `hybrid`, `spatial`, or `mirrored`, the spatial belt between four loose sheaves; before: revolutions of the hybrid
     model at the first boundary values that a spatial run starts from; law, contact: see `planar.model.Model`;
-    flank_points: 1 simplified, 2 extended flank contact; step [s], at most; load: what the secondary turns, None: that
+    flank_points: 1 simplified, 2 extended flank contact; step [s], at most; load: load of the secondary, None: that
     of the unit.
     """
 

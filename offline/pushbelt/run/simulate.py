@@ -1,17 +1,17 @@
 """A run of a full model, from its start to an HDF5 file.
 
-`simulate` makes model and state (`prepare`), advances phase by phase in blocks of frames, lets the observers see each
-block and writes it into the journal, from which a run that was stopped goes on (`resume`). When the last phase has
-ended the journal becomes the file, with means over its windows:
+`simulate` makes model and state (`prepare`), advances phase by phase in blocks of frames, passes each block to the
+observers and writes it to the journal, from which an interrupted run continues (`resume`). After the last phase the
+journal becomes the file, with means over its windows:
 
     Run -> prepare -> blocks of frames -> observers -> journal (runfile) -> HDF5: frames, windows, profiles
 
 Observers. Always: boundary values, sheaves, pulleys, energies, radii and crossings. ``elements``: elements and ring.
 ``fields``: space-fixed belt fields (`snapshots`). ``profiles``: means over the belt coordinate (`profiles`).
 
-Kill and Ctrl-C. A run that is killed loses the block that it was in, a few seconds of work at most; Ctrl-C ends it
-after that block. Both leave PATH.partial, which `resume` takes up with the same bits as a run that was never stopped
-(with the same program and machine). A longer duration extends a finished run.
+Kill and Ctrl-C. A killed run loses its current block, a few seconds of work at most; Ctrl-C ends it after that block.
+In both cases `resume` continues PATH.partial with the same bits as an uninterrupted run (with the same program and
+machine). A longer duration extends a finished run.
 """
 
 import json
@@ -50,15 +50,15 @@ from rtcvt.recording import is_special, new_hdf5, require_writable, revision
 Array = NDArray[np.float64]
 
 _BLOCK = 50  # frames that are written, and lost, together ...
-_BLOCK_STEPS = 50_000  # ... and how many steps they may take
-LOST = 1.0  # speed loss that has run away: the secondary stands still, or is twice as fast as it should
+_BLOCK_STEPS = 50_000  # ... and the largest number of their steps
+LOST = 1.0  # runaway speed loss: the secondary stands still, or has twice its speed
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a call of `simulate` ended.
 
-    path: the file; done: whether it holds all phases; ended: how the settling ended, of `schedule.ENDS`; frames: in the
+    path: the file; done: whether it has all phases; ended: how the settling ended, of `schedule.ENDS`; frames: in the
     file; computed: frames of this call; wall: its time [s]; step: processor time of a step [s], the median over blocks.
     """
 
@@ -82,35 +82,35 @@ def simulate(
     resume: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Outcome:
-    """Do a run and write its file.
+    """Make a run and write its file.
 
     Parameters
     ----------
     parameters : Parameters
         The unit; may differ from its file.
     run : Run
-        What to do.
+        Definition of the run.
     path : Path
-        HDF5 file; see `runfile` for how it comes to be.
+        HDF5 file; see `runfile`.
     text, plan : str
-        Of the unit file and of the plan, which the file keeps.
+        Texts of the unit file and of the plan, stored in the file.
     F_I : float, optional
-        What the branches multiply [N], by default F_I,eq.
+        Force [N] that the branches multiply, by default F_I,eq.
     resume : bool
-        Go on with what is in `path` or its partial file, if there is anything.
+        Continue `path` or its partial file, if it exists.
     progress : callable, optional
         Called with the name of the run, frames done and frames in all.
 
     Raises
     ------
     InputError
-        A run that the unit or the belt cannot do, a path that cannot be written, a partial file in the way, or, to be
-        resumed, a damaged file or one of another run. Nothing is written then.
+        A run that the unit or the belt does not allow, a path that cannot be written, a partial file in the way, or, to
+        be resumed, a damaged file or one of another run. Nothing is written then.
     """
     made, began = prepare(parameters, run), clock.perf_counter()
     partial = partial_path(path)
     if is_special(path):
-        raise InputError("output", "", str(path), "a regular file, beside which the run is kept until it ends")
+        raise InputError("output", "", str(path), "a regular file, in whose folder the run is stored until it ends")
     goes_on_with(partial)
     if resume:
         goes_on_with(path)
@@ -232,7 +232,7 @@ def _advance(made: Prepared, inputs: Array, done: int) -> tuple[Arrays, int, flo
 
 
 def _observed(made: Prepared, x: Frames, inputs: Array, flank: Array | None = None) -> Arrays:
-    """What the observers of a run see in frames; `flank` of a spatial belt."""
+    """Results of the observers of a run in frames; `flank` of a spatial belt."""
     see = made.run.observe
     seen = snapshots(made.model, x, made.clock.step)
     record: Arrays = {

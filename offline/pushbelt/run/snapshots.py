@@ -5,7 +5,8 @@ along the taut path (`taut_path`). Each of the four sections has `CELLS` cells o
 spans in place when the ratio shifts. The arc length of a cell is that of its section at the moment, divided by `CELLS`.
 
 Forces that act on single elements become forces per length: linear between the elements, at an element its force over
-half the distance of its neighbours. The integral of that is the sum of the forces, exactly; a cell holds its mean.
+half the distance of its neighbours. The integral of that is the sum of the forces, exactly; the value of a cell is its
+mean.
 
     g_i = 2 f_i/(s_{i+1} - s_{i-1}),    sum_i (g_i + g_{i+1}) (s_{i+1} - s_i)/2 = sum_i f_i
 
@@ -104,7 +105,7 @@ def interpolated(s: Array, f: Array, at: Array, length: Array) -> Array:
 
 
 def _looped(a: Array, period: Array | float = 0.0) -> Array:
-    """`a` (n, m, ...) with its last two entries before and its first two behind it, less or more a turn."""
+    """`a` (n, m, ...) with its last two entries before and its first two after it, less or more a turn."""
     return np.concatenate([a[:, -2:] - period, a, a[:, :2] + period], axis=1)
 
 
@@ -112,7 +113,7 @@ def _interval(s: Array, at: Array, length: Array) -> tuple[NDArray[np.int64], ND
     """Rows, and the intervals of `s` (n, m) that hold the places `at` (n, c), by one search through all rows."""
     n, m = s.shape
     row = np.arange(n)[:, None]
-    known, asked = (a / length[:, None] + 2.0 * row for a in (s, at))  # rows one behind the other
+    known, asked = (a / length[:, None] + 2.0 * row for a in (s, at))  # rows one after another
     k = np.searchsorted(known.ravel(), asked.ravel(), side="right").reshape(at.shape)
     return row, np.clip(k - 1 - m * row, 0, m - 2)
 
@@ -132,8 +133,8 @@ def push_force(joint: Array) -> Array:
 def flank_slip(belt: Belt, q: Array, u: Array, s: Array, sd: Array, dt: float) -> tuple[Array, Array]:
     """Slip of the flanks' points P_R against the nearer sheave [m/s]: along the travel, and outwards.
 
-    The cone and its axis are those of `flank`. What lies across the contact is taken off the velocity; the two
-    components of the rest in the plane of motion are returned.
+    The cone and its axis are those of `flank`. The component across the contact is subtracted from the velocity; the
+    two components of the rest in the plane of motion are returned.
 
     Parameters
     ----------
@@ -271,7 +272,7 @@ def at_ends(sigma: Array) -> NDArray[np.bool_]:
 
 
 def exit_force(sigma: Array, flank: Array) -> Array:
-    """Force across the belt [N] at the ends of both arcs, mean over the elements there, (n, 2).
+    """Force across the belt [N] at the ends of the two arcs, mean over the elements there, (n, 2).
 
     Parameters
     ----------

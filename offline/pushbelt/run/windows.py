@@ -1,8 +1,8 @@
-"""Means of a run over windows of whole frames, and the operating point that they give.
+"""Means of a run over windows of whole frames, and the resulting operating point.
 
 Speed of the belt. The elements that have crossed the middle of the push span are counted as a real number, the place of
-the middle between the two elements around it. v is what this number grows by over the window, times the thickness t_R
-at the rocking edge. With the radii r' at the rocking edges and M_O that of the belt on the secondary,
+the middle between the two elements around it. v is the growth rate of this number over the window, times the thickness
+t_R at the rocking edge. With the radii r' at the rocking edges and M_O that of the belt on the secondary,
 
     i = mean r'_O/r'_I,    xi = M_O cos(delta_0)/(2 mu F_O r'_O),    kappa = m* v^2/F_O,    f = F_O/F_REF,
     y = F_I/F_I,eq
@@ -77,7 +77,7 @@ SUMMARY: dict[str, tuple[str, str]] = {  # unit and description; means over a wi
 def passing(sigma: Array) -> Array:
     """Place (n,) of the middle of the push span between the elements at `sigma` (n, N_E): falls by one per crossing."""
     n, N_E = sigma.shape
-    ahead = np.mod(sigma - 1.5, 4.0)  # behind the middle in time: small values have just crossed
+    ahead = np.mod(sigma - 1.5, 4.0)  # after the middle in time: small values have just crossed
     first = np.argmin(ahead, axis=1)  # crossed last
     rows = np.arange(n)
     before = np.mod(1.5 - sigma[rows, (first - 1) % N_E], 4.0)  # the next one's way to go
@@ -114,7 +114,7 @@ def edge_ratio(radius: Array, belt: Mapping[str, float]) -> Array:
 def powers(file: h5py.File, rows: slice) -> dict[str, float]:
     """Mean powers [W] of `ledger.WORKS` over frames; 0 for a loss that is younger than the file."""
     work = file["energy/work"]
-    names = work.attrs.get("columns", ledger.WORKS[: work.shape[1]])  # losses were added behind the others
+    names = work.attrs.get("columns", ledger.WORKS[: work.shape[1]])  # losses were added after the others
     span = (rows.stop - rows.start) * float(file.attrs["plot_step"])
     found = zip(names, (work[rows].sum(axis=0) / span).tolist(), strict=True)
     return dict.fromkeys(ledger.WORKS, 0.0) | dict(found)
@@ -125,7 +125,7 @@ def _torque_ratio(M: Any, F: Any, edge: Any, belt: Mapping[str, float]) -> Any:
 
 
 def measure(file: h5py.File, rows: slice, F_I: float = np.nan) -> dict[str, float]:
-    """`SUMMARY` over the frames `rows` of one phase; `F_I` [N]: what y is a multiple of.
+    """`SUMMARY` over the frames `rows` of one phase; `F_I` [N]: reference of y.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def measure(file: h5py.File, rows: slice, F_I: float = np.nan) -> dict[str, floa
     rates = np.polyfit(time, moving, 1)[0] / (omega[0] * radius[0])
     power = powers(file, rows)
     given, losses = ({k: power[k] for k in names} for names in (ledger.INPUTS.values(), ledger.LOSSES.values()))
-    given["shaft_O"] -= losses[LOAD]  # what the load keeps in the mean does not reach the pulley
+    given["shaft_O"] -= losses[LOAD]  # the mean loss of the load does not reach the pulley
     loss, inputs = sum(losses.values()) - losses[LOAD], sum(given.values())
     stored = np.nan
     if rows.start > 0:
@@ -185,7 +185,7 @@ def measure(file: h5py.File, rows: slice, F_I: float = np.nan) -> dict[str, floa
 
 
 def point_of(values: Mapping[str, float]) -> tuple[float, float, float, float]:
-    """i, xi, kappa and f of what was measured."""
+    """i, xi, kappa and f from measured `values`."""
     return values["ratio"], values["xi"], values["kappa"], values["F_O"] / F_REF
 
 
@@ -228,7 +228,7 @@ def windows_of(run: Run, clock: Clock, lengths: list[int], count: Array, N_E: in
 
 
 def write_windows(file: h5py.File, write: Any, run: Run, clock: Clock, F_I: float) -> None:
-    """Write means over the windows of a run; `F_I` [N] holds the ratio, NaN: that of `steady`."""
+    """Write means over the windows of a run; `F_I` [N]: force of a constant ratio, NaN: that of `steady`."""
     phase, ended = file["phase"][()], file["ended"][()]
     first = np.searchsorted(phase, np.arange(len(ended) + 1))
     parts = windows_of(run, clock, np.diff(first).tolist(), file["crossings"][: first[1]], int(belt_of(file)["N_E"]))
@@ -242,7 +242,7 @@ def write_windows(file: h5py.File, write: Any, run: Run, clock: Clock, F_I: floa
     file.attrs["slipping"] = slips
     write("window/phase", np.array([k for k, _ in parts]), "1", "phase of each window")
     write("window/first", np.array([r.start for r in rows]), "1", "first frame")
-    write("window/behind", np.array([r.stop for r in rows]), "1", "frame behind")
+    write("window/behind", np.array([r.stop for r in rows]), "1", "first frame after the window")
     values = np.array([[row[name] for name in SUMMARY] for row in table])
     write("summary", values, "SI", "means over each window", tuple(SUMMARY))
     file["summary"].attrs["column_units"] = [unit for unit, _ in SUMMARY.values()]

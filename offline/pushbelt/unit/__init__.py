@@ -1,1 +1,1 @@
-"""What a unit file says of a belt, its sheaves and its start: geometry, masses, the velocity model."""
+"""The belt of a unit file, its sheaves and its start: geometry, masses, the velocity model."""

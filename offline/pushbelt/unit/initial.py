@@ -1,21 +1,21 @@
 """State at the start (Cebulla 2014, sections 4.2.2 and 6.1.3): ring, elements, sheaves and their velocities.
 
 Ring. Its strain is that of a uniform tension, the larger of the two strand forces of the velocity model (the strand
-without push force). The running radii close a ring of that length. Nodes lie at equal distances on the path; c_L and
-c_R are what the path deviates at the quarter points from the chord's cubic of `ring`: exact on arcs, lines and across
-their joints, in place of the case distinctions (4.101)-(4.134).
+without push force). The running radii close a ring of that length. Nodes are at equal distances on the path; c_L and
+c_R are the deviations of the path at the quarter points from the chord's cubic of `ring`: exact on arcs, lines and
+across their joints, in place of the case distinctions (4.101)-(4.134).
 
 Elements. They sit upright on the path, saddle against ring, (6.11). An element needs t_R along the rocking edges, and
 on an arc a little more, see `parameters`. In the strand with the smaller longitudinal force and on the arcs the chain
-is closed and compressed by the push force, the difference of the strand forces, half of it on the arcs; the room that
-the ring then leaves is spread evenly over the other strand. Without load, or if there is no room, it is spread evenly
+is closed and compressed by the push force, the difference of the strand forces, half of it on the arcs; the remaining
+room in the ring is spread evenly over the other strand. Without load, or if there is no room, it is spread evenly
 all around. (Gaps all around under load cost 4 to 8 % of secondary speed until they have closed.)
 
 Sheaves. The half groove is z = z_P - r_P tan(delta_0) less half the compression of the flanks and the mean deflection
 of the sheave under an evenly spread clamping force: over a wrapped arc psi the mean of cos k(phi_i - phi_j) is
 sinc(k psi/2)^2, so w = F c_rad sum A_k sinc(k psi/2)^2. The tilts are those of the same load.
 
-Velocities. The rocking edges move everywhere at v of the velocity model, taken down to their radius on the primary; an
+Velocities. The rocking edges move everywhere at v of the velocity model, reduced to their radius on the primary; an
 element on an arc turns with v/r' and its centre of gravity moves accordingly, (6.12). The ring slides on the saddles;
 it has their mean speed, weighted by the wrapped arcs.
 """
@@ -59,19 +59,20 @@ def start_state(belt: Belt, sheaves: Sheaves, boundary: Boundary, ratio: float |
     Parameters
     ----------
     ratio : float or None
-        (r_O - depth)/(r_I - depth). With both clamping forces given it is where the search for the ratio starts. None,
+        (r_O - depth)/(r_I - depth). With both clamping forces given it is the start of the search for the ratio. None,
         if both speeds are given: omega_I/omega_O at the rocking edges (section 4.1.4), the start without load.
     depth : float
-        Where the ratio is taken and the velocity model's belt sticks, below the neutral fibre [m]. At 0 this is the
-        ratio (4.1) of the thesis. Speeds are in the ratio at the rocking edges, ``belt.h_off``: 2.25 at the neutral
-        fibre is 2.33 there, which is most of the difference between the thesis's i_r = 2.25 and i_s = 2.36.
+        Depth below the neutral fibre at which the ratio is defined and the velocity model's belt sticks [m]. At 0 this
+        is the ratio (4.1) of the thesis. Speeds are in the ratio at the rocking edges, ``belt.h_off``: 2.25 at the
+        neutral fibre is 2.33 there, which is most of the difference between the thesis's i_r = 2.25 and i_s = 2.36.
 
     ``sheaves._replace(multiplier=0.0)`` starts the decoupled law.
 
     Raises
     ------
     InputError
-        The belt cannot take this ratio, or would run off the sheaves; or there is none, and a shaft stands.
+        The belt cannot reach this ratio, or would run off the sheaves; or there is no ratio, and a shaft is at
+        standstill.
     """
     steady, path, depth = running(belt, sheaves, boundary, ratio, depth)
     geometry = steady.geometry

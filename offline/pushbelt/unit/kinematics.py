@@ -1,16 +1,16 @@
-"""Kinematic start: running radii from the length of the ring, and the path that its neutral fibre takes.
+"""Kinematic start: running radii from the length of the ring, and the path of its neutral fibre.
 
 Cebulla 2014, Fig. 3.7 and (4.34)-(4.41):
 
     r_I = r_O + cos(phi) d_A,   l = 2 t_L + b_I + b_O,
     t_L = sin(phi) d_A,   b_I = 2 r_I (pi - phi),   b_O = 2 r_O phi.
 
-With the ratio r_O/r_I (4.1) given, one equation for r_O remains. The thesis takes the ratio at the neutral fibre;
-`offset` takes it that much further in, at the rocking edge, where speeds are equal when nothing slips: with 24 mm class
+With the ratio r_O/r_I (4.1) given, one equation for r_O remains. The thesis defines the ratio at the neutral fibre;
+`offset` defines it that much further in, at the rocking edge, where speeds are equal without slip: with 24 mm class
 geometry a ratio of 0.5 at the neutral fibre is 0.487 there.
 
-Fixed and loose sheaves lie crosswise, so each pulley moves the belt axially by tan(delta_0) times its change of radius
-from that at ratio 1, (4.40): `misalignment`. A strand, 5 um longer for 1.2 mm, is taken as in line.
+Fixed and loose sheaves are on opposite sides, so each pulley moves the belt axially by tan(delta_0) times its change of
+radius from that at ratio 1, (4.40): `misalignment`. A strand, 5 um longer for 1.2 mm, is assumed in line.
 
 The path is a chain of arcs and lines with continuous tangent. The secondary pulley is at (0, 0), the primary at
 (d_A, 0); the belt runs clockwise, so arcs have negative curvature. The path starts where the belt leaves the secondary.
@@ -72,12 +72,12 @@ def closure(length: float, d_A: float, ratio: float, offset: float = 0.0) -> Clo
     ratio : float
         (r_O - offset)/(r_I - offset).
     offset : float
-        Depth below the neutral fibre at which the ratio is taken [m].
+        Depth below the neutral fibre at which the ratio is defined [m].
 
     Raises
     ------
     InputError
-        The belt cannot take this ratio.
+        The belt cannot reach this ratio.
     """
 
     def at(r_O: float) -> Closure:
@@ -149,7 +149,7 @@ def belt_path(c: Closure, d_A: float) -> Path:
 
 
 def evaluate(path: Path, s: Array) -> Points:
-    """Points at arc lengths `s` [m], which may go around more than once: each turn takes 2 pi off the angle."""
+    """Points at arc lengths `s` [m], which may go around more than once: each turn subtracts 2 pi from the angle."""
     s = np.asarray(s, dtype=float)
     turns = np.floor(s / path.length)
     local = s - turns * path.length

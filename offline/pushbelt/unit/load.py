@@ -1,13 +1,13 @@
-"""What the secondary turns, as a unit file or a plan names it: ``load = { kind = "bench", inertia = "0.5 kg.m2" }``.
+"""Load of the secondary in a unit file or a plan: ``load = { kind = "bench", inertia = "0.5 kg.m2" }``.
 
     torque   M_O alone, constant
-    bench    M_O on a dynamometer behind a shaft
-    car      M_O on the mass of a car, behind half-shafts and final drive, both as seen from the secondary
+    bench    M_O on a dynamometer after a shaft
+    car      M_O on the mass of a car, after half-shafts and final drive, both as seen from the secondary
     damper   M_O, and a viscous damper: a ring in a housing on the shaft, with oil between them
 
-The equations are those of `contact.sheave`. A shaft's damping is a share of the critical one of the pulley against what
-is behind it: d = 2 zeta sqrt(K/(1/J + 1/J_L)). A car of mass m on wheels of radius r, behind the final drive i_F, has
-K = K_axle/i_F^2 and J_L = (m r^2 + J_wheels)/i_F^2.
+The equations are those of `contact.sheave`. A shaft's damping is a share of the critical one of the pulley against the
+mass after it: d = 2 zeta sqrt(K/(1/J + 1/J_L)). A car of mass m on wheels of radius r, after the final drive i_F, has K
+= K_axle/i_F^2 and J_L = (m r^2 + J_wheels)/i_F^2.
 """
 
 from typing import Annotated, Literal
@@ -38,7 +38,7 @@ class Torque(Record):
 
 
 class Bench(Record):
-    """A dynamometer of 200 kW behind a torque meter and a shaft."""
+    """A dynamometer of 200 kW after a torque meter and a shaft."""
 
     kind: Literal["bench"]  # of load
     stiffness: Stiffness = 20e3  # from the pulley to the dynamometer
@@ -46,7 +46,7 @@ class Bench(Record):
     damping: Damping = 0.02  # of the shaft, by the critical one
 
     def at(self, J_O: float, capacity: float, omega_O: float) -> Load:
-        """The load of a pulley with `J_O` [kg m2] that holds `capacity` [N m] and turns with `omega_O` [rad/s]."""
+        """The load of a pulley with `J_O` [kg m2] with the `capacity` [N m] and turns with `omega_O` [rad/s]."""
         del capacity, omega_O
         return _shaft(self.stiffness, self.inertia, self.damping, J_O)
 
@@ -71,7 +71,7 @@ class Car(Record):
 
 
 class Damper(Record):
-    """Carries what the secondary's friction holds at a difference of `slip` of its speed; `time` is the ring's."""
+    """Has the torque of the secondary's capacity at a difference of `slip` of its speed; `time` is the ring's."""
 
     kind: Literal["damper"]  # of load
     slip: Annotated[float, Field(gt=0.0, le=10.0)] = 0.05  # share of the secondary's speed

@@ -1,4 +1,4 @@
-"""Pushbelt unit file: geometry, stiffness, friction, cases; and what the kernels need of it.
+"""Pushbelt unit file: geometry, stiffness, friction, cases; and the records of the kernels.
 
 Symbols are those of Cebulla 2014. The element's mass, centre of gravity (t_S, h_S) and inertia are integrals over its
 outline, a half width over height with t(y) for the thickness:
@@ -8,8 +8,8 @@ outline, a half width over height with t(y) for the thickness:
     Y = rho int y^2 t 2 b dy - m h_S^2,   Z = rho int t (2 b^3/3) dy.
 
 N_E elements stand for N_E0 real ones (section 3.2.1). With s = N_E0/N_E: thicknesses, tapers, mass, flank and saddle
-stiffness grow with s, since s real elements act side by side. Joint stiffnesses shrink with 1/s, since s real joints
-act in a row and the compression of the chain must stay. Damping keeps its ratio to the critical one. Two elements of
+stiffness grow with s, since s real elements act in parallel. Joint stiffnesses shrink with 1/s, since s real joints act
+in series and the compression of the chain must stay. Damping keeps its ratio to the critical one. Two elements of
 thickness t on an arc of radius r' at their rocking edges turn by dphi = t/r' and lie t + (r_R/2 - t/12) dphi^2 apart
 along it, rolling less chord; r_R becomes r_R/s + (s - 1/s) t_R/6, which keeps the sum over all joints.
 """
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-PLAY = 0.3e-3  # [m] of endplay without load that a belt of this class has
-MOST_PLAY = 2e-3  # [m] with which a belt is accepted
+PLAY = 0.3e-3  # [m] usual endplay of a belt of this class without load
+MOST_PLAY = 2e-3  # [m] largest accepted endplay
 USUAL_MU = 0.2  # steel on steel in oil
 RIM = 0.5e-3  # [m] by which the rim of a drawn sheave may differ from that of the pulleys
 OUTLINE = 0.3e-3, np.radians(1.0)  # [m], [rad] by which z_P and delta_0 may differ from the drawn outline
-MOST_OVER = 3.0  # thicknesses by which the elements of a case may be more than the unloaded ring has room for
-FORCE, RATE = 0, 1  # what acts on the sheaves of a pulley: clamping force, or end stop that moves at a rate
-TORQUE, SPEED = 0, 1  # what acts on the secondary shaft
+MOST_OVER = 3.0  # largest excess of the elements of a case over the room in the unloaded ring, in thicknesses
+FORCE, RATE = 0, 1  # input at the sheaves of a pulley: clamping force, or end stop that moves at a rate
+TORQUE, SPEED = 0, 1  # input at the secondary shaft
 
 
 Length = Annotated[float, quantity_in("m", above=0.0)]
@@ -119,7 +119,7 @@ class Ring(Record):
     axial_time: Time  # damping / stiffness
     bending_time: Time  # damping / stiffness
     rod: Literal["rcm", "cosserat"] = "rcm"  # beam of (6.1.1), or Cosserat rod of (6.2), to compare them
-    rotatory_factor: Positive = 1.0  # of the Cosserat rod, on a layer's rotatory inertia: bears larger steps
+    rotatory_factor: Positive = 1.0  # of the Cosserat rod, on a layer's rotatory inertia: allows larger steps
 
 
 Polynomial = Annotated[tuple[float, ...], Field(min_length=1, max_length=9)]  # the constant first
@@ -133,7 +133,7 @@ class Pulleys(Record):
     r_min: Length  # radius of the shaft
     r_max: Length  # radius of the rim
     m: Annotated[float, quantity_in("kg", above=0.0)]  # mass of a sheave
-    J: Annotated[float, quantity_in("kg.m2", above=0.0)]  # of both sheaves and their shaft, about it
+    J: Annotated[float, quantity_in("kg.m2", above=0.0)]  # of the two sheaves and their shaft, about it
     Theta_t: Annotated[float, quantity_in("kg.m2", above=0.0)]  # about a diameter
     d_z: Annotated[float, quantity_in("N.s/m", at_least=0.0)]  # viscous friction of its axial motion
     c_t: Annotated[float, quantity_in("N.m/rad", above=0.0)]  # guide of the sheave on the shaft
@@ -188,7 +188,7 @@ class Contacts(Record):
     mu_R: Coefficient  # element-ring
     v_muR: Velocity  # slip below which the ring's friction is regularised
     mu_L: Annotated[float, Field(gt=0.0, lt=1.0)] | None = (
-        None  # layer on layer, for what the set loses within; without: its section stays plane
+        None  # layer on layer, for the loss within the set; without: its section stays plane
     )
     v_muL: Velocity = 0.01  # slip below which the layers' friction is regularised
 
@@ -205,7 +205,7 @@ class Contacts(Record):
 
 
 class Spatial(Record):
-    """What the spatial model needs beyond the hybrid one; lengths across the belt."""
+    """Further data of the spatial model; lengths across the belt."""
 
     z_R: Length  # rocking contacts left and right of the middle
     w_S: Length  # over both saddles, pillar included
@@ -221,7 +221,7 @@ class Spatial(Record):
     @model_validator(mode="after")
     def _fits(self) -> "Spatial":
         if not self.w_P < self.w_S:
-            raise ValueError("w_P < w_S: a saddle beside the pillar")
+            raise ValueError("w_P < w_S: a saddle next to the pillar")
         L, F = self.tracking
         if not (L == F == 0.0 or 0.0 < L < F):
             raise ValueError("tracking: two forces, 0 < L < F, or 0 and 0 for none")
@@ -229,15 +229,15 @@ class Spatial(Record):
 
 
 class Case(Record):
-    """An operating point or a row of them: what acts on the pulleys, over time."""
+    """An operating point or a row of them: inputs of the pulleys over time."""
 
     name: Name
     description: str = ""
-    source: str = ""  # where it is from
+    source: str = ""  # source of the case
     i_r: Annotated[float, Field(gt=0.1, lt=10.0)] | None = None  # ratio r_O/r_I at the start, see `initial.start_state`
     i_s: Annotated[float, Field(gt=0.1, lt=10.0)] | None = None  # speed ratio of the measurement
     N_E0: Annotated[int, Field(ge=20, le=2000)] | None = None  # elements of the real belt, if others
-    inputs: dict[str, Signal]  # what acts on pulleys and shafts, over time
+    inputs: dict[str, Signal]  # inputs of pulleys and shafts over time
     M_O: tuple[float, ...] = ()  # row of load torques [N m] ...
     xi: tuple[float, ...] = ()  # ... and the torque ratios (7.1) printed with them
     M_O_max: Annotated[float, quantity_in("N.m", above=0.0)] | None = None  # load torque at xi = 1
@@ -274,9 +274,9 @@ class Parameters(Unit):
     ring: Ring  # both ring sets
     pulleys: Pulleys  # sheaves and shafts
     contacts: Contacts  # stiffness, damping, friction
-    sheaves: Drawing | None = None  # profiles of the sheaves; pulleys.a, where given, holds instead
-    spatial: Spatial | None = None  # what the spatial parts need
-    load: Loads | None = None  # what the secondary turns, else its load torque alone
+    sheaves: Drawing | None = None  # profiles of the sheaves; pulleys.a, where given, is used instead
+    spatial: Spatial | None = None  # data of the spatial parts
+    load: Loads | None = None  # load of the secondary, else its load torque alone
     case: tuple[Case, ...] = ()  # operating points
 
     @model_validator(mode="after")
@@ -599,7 +599,7 @@ def belt(
 
 
 def sheaves(parameters: Parameters) -> Sheaves:
-    """One of the two symmetric sheaves of a pulley; what the file draws is computed from its finite elements."""
+    """One of the two symmetric sheaves of a pulley; a drawn one is computed from its finite elements."""
     p = parameters.pulleys
     a = drawn_sheaves(parameters).a if p.a is None else _rows(p)
     return Sheaves(
@@ -628,7 +628,7 @@ def drawn_sheaves(parameters: Parameters) -> "Drawn":
     Raises
     ------
     InputError
-        The file draws none, or one whose disc stands beside its hub.
+        The file draws none, or one whose disc is next to its hub.
     """
     from rtcvt.offline.sheave.pulley import Flank, drawn
 
@@ -643,9 +643,9 @@ def drawn_sheaves(parameters: Parameters) -> "Drawn":
 
 
 def endplay(b: Belt, wrap_I: float, wrap_O: float, r_I: float, r_O: float) -> float:
-    """Endplay [m] without load: room that the ring leaves along the rocking edges.
+    """Endplay [m] without load: free length in the ring along the rocking edges.
 
-    The rocking edges run h_off below the neutral fibre, 2 pi h_off shorter. An arc takes (r_R/2 - t_R/12) dphi^2 at
+    The rocking edges run h_off below the neutral fibre, 2 pi h_off shorter. An arc needs (r_R/2 - t_R/12) dphi^2 at
     each of wrap/dphi joints, dphi = t_R/r', on top of the thicknesses.
 
     Parameters

@@ -12,7 +12,7 @@ is (4.57)
     r_st = t_T (h_T - h_R - r_R sin(phi_R)) / (t_T - t_R + r_R (1 - cos(phi_R))) - h_T + h_P + h_ring/2,
 
 to first order (h_T - h_R) t_R/(t_T - t_R) less the height of the rocking edge below the fibre. It hardly
-depends on N_E, since thickness and taper scale alike.
+depends on N_E, since thickness and taper scale equally.
 
 The circle passes through the points T_O, T_I where the straight strand would leave the pulleys (4.58)-(4.64) and cuts
 the pulleys' circles there at a small angle. Common tangents (4.65)-(4.73) take the kinks out: with the vector D from
@@ -21,7 +21,7 @@ tangent is
 
     n = ((r_A - r_B) D + b D_perp)/D^2,   b = sqrt(D^2 - (r_A - r_B)^2),
 
-which holds for all four transitions without cases. The path is longer than the straight one, (4.77).
+which is valid for all four transitions without cases. The path is longer than the straight one, (4.77).
 """
 
 from itertools import pairwise

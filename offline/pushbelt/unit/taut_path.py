@@ -4,7 +4,7 @@
     lengths:  2 (pi - phi) r_I,  d_A sin(phi),  2 phi r_O,  d_A sin(phi)            (Cebulla 2014, Fig. 3.7)
 
 A point belongs to the place nearest to it on this path. Its coordinate sigma in [0, 4) is the number of the section,
-in the order of travel from the entry of the primary pulley, plus the fraction of the section that lies behind:
+in the order of travel from the entry of the primary pulley, plus the fraction of the section that is passed:
 
     0 primary arc,  1 push span (from primary to secondary pulley),  2 secondary arc,  3 slack span
 

@@ -178,7 +178,7 @@ def test_run_is_extended(whole, tmp_path):
     simulated(a_case(duration=3e-4), path)
     assert simulated(SHORT, path, resume=True).computed == FRAMES - 30
     assert_same_run(whole, path)
-    with pytest.raises(InputError, match="at least what is there"):
+    with pytest.raises(InputError, match="at least the existing"):
         simulated(a_case(duration=3e-4), path, resume=True)
 
 

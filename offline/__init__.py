@@ -1,1 +1,1 @@
-"""Full models, accuracy first: how far the real-time models are from them, and the report that says so."""
+"""Full models, checks of the real-time models against them, and reports."""

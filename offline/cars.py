@@ -1,9 +1,9 @@
-"""A car's run on a page: where each joule went, operating points of its engine or machine, its variator over time.
+"""A car's run on a page: energy balance, operating points of its engine or machine, its variator over time.
 
-**Ideal variator.** Beside a run stands what the same engine would burn if nothing were lost in clutch and variator and
-the ratio were free, without inertia: at each moment the power that the variator gave its secondary, at the speed at
-which the engine burns least for it (`rtcvt.engine.unit.least_fuel`). Where the power is not above zero the fuel is cut
-off; below 1 m/s the engine idles.
+**Ideal variator.** A run is compared with the fuel of the same engine without losses in clutch and variator, without
+inertia and with a free ratio: at each moment it gives the power of the variator's secondary, at the speed at which the
+engine burns least for it (`rtcvt.engine.unit.least_fuel`). Where the power is not above zero the fuel is cut off; below
+1 m/s the engine idles.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 POINTS, DOTS = 20_000, 1000  # of a run that are kept, and drawn on a map
 STANDS = 1.0  # [m/s] below which an engine with an ideal variator idles
 RPM, KMH = 30.0 / np.pi, 3.6
-OVER_TIME = (  # what is drawn over time: title, unit, factor, ends of the names of the signals
+OVER_TIME = (  # diagrams over time: title, unit, factor, ends of the names of the signals
     ("speed", "km/h", KMH, (".vehicle.v", ".cycle.v")),
     ("engine", "rpm", RPM, (".crank.w", ".control.w_des")),
     ("machine", "rpm", RPM, (".shaft.w",)),
@@ -40,7 +40,7 @@ OVER_TIME = (  # what is drawn over time: title, unit, factor, ends of the names
 
 @dataclass(frozen=True)
 class Drive:
-    """What is kept of a run: its balance, a thinned series of its signals, and what an ideal variator would take."""
+    """Stored results of a run: its balance, a thinned series of its signals, and the fuel of an ideal variator."""
 
     label: str
     balance: Balance
@@ -50,12 +50,12 @@ class Drive:
 
 
 def drive_of(label: str, run: Result, system: Any) -> Drive:
-    """What is kept of a run of a car.
+    """Stored results of a run of a car.
 
     Raises
     ------
     InputError
-        It is none: there is no vehicle, or neither an engine nor a battery.
+        Not a car: there is no vehicle, or no engine and no battery.
     """
     found = balance(run) if isinstance(system, System) else None
     if found is None:
@@ -127,7 +127,7 @@ def page(drives: Sequence[Drive], system: System, scenario: str) -> str:
 
 
 def _groups(found: Balance) -> dict[str, float]:
-    """Losses [J] by component, those of the road by their cause; what is stored."""
+    """Losses [J] by component, those of the road by their cause; stored energy."""
     groups: dict[str, float] = {}
     for name, value in found.losses.items():
         component, _, rest = name.partition(".")
@@ -158,9 +158,7 @@ def _bars(drives: Sequence[Drive]) -> str:
         ax.grid(visible=False, axis="y")
         ax.set_xlabel("MJ")
         names_beside(ax)
-    return shown(
-        "What came in and where it went: losses by component, air, tyres, slope and brakes, and what is stored."
-    )
+    return shown("Energy supplied, losses by component, air, tyres, slope and brakes, and energy stored.")
 
 
 def _table(drives: Sequence[Drive]) -> str:

@@ -1,4 +1,4 @@
-"""What reports are made of: page, sections, verdict and cards; pictures in one look, as SVG inside the page."""
+"""Elements of reports: page, sections, verdict and cards; pictures in one look, as SVG inside the page."""
 
 import io
 import re
@@ -72,7 +72,7 @@ RC: dict[Any, Any] = AS_TEXT | {
 
 
 def report(title: str, lead: str, parts: Iterable[str]) -> str:
-    """A complete page: title, what it is about, and parts of ready HTML."""
+    """A complete page: title, lead, and parts of HTML."""
     return page(title, f'<h1>{text(title)}</h1>\n<p class="lead">{text(lead)}</p>\n{"".join(parts)}', STYLE)
 
 
@@ -91,13 +91,13 @@ def verdict(failures: Sequence[str], passed: str, failed: str) -> str:
 
 
 def cards(shown: Iterable[tuple[str, str]]) -> str:
-    """Values (ready HTML) in large type, each with a text on what it is."""
+    """Values (HTML) in large type, each with a description."""
     found = "".join(f"<div><b>{value}</b><span>{text(about)}</span></div>" for value, about in shown)
     return f'<div class="cards">{found}</div>\n'
 
 
 def mark(good: bool | None, shown: str) -> str:
-    """Ready HTML in the colour of what is good or bad, or dimmed where it is neither."""
+    """HTML in the colour of good or bad, or dimmed for None."""
     return f'<span class="{"muted" if good is None else "good" if good else "bad"}">{shown}</span>'
 
 
@@ -123,9 +123,9 @@ def limit_table(rows: Iterable[Limited], title: str = "") -> str:
 def drawing(
     rows: int, columns: int, tall: float, prefix: str, shared: bool = True
 ) -> Iterator[tuple[NDArray[np.object_], Callable[..., str]]]:
-    """Panels to draw in, see `axes_grid`, and what makes HTML of them when they have been drawn.
+    """Panels to draw in, see `axes_grid`, and a function that makes HTML of them after drawing.
 
-    That is the picture as SVG, or a figure with a caption (ready HTML). `prefix` as for `inline_svg`.
+    The result is the picture as SVG, or a figure with a caption (HTML). `prefix` as for `inline_svg`.
     """
     found: list[str] = []
 
@@ -160,7 +160,7 @@ def note_right(ax: Axes, told: str) -> None:
 
 
 def names_beside(ax: Axes) -> None:
-    """Names of the curves, beside the panel."""
+    """Names of the curves, next to the panel."""
     legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.5, handlelength=1.5)
 
 

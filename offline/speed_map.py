@@ -49,7 +49,7 @@ class Meeting:
 
 @dataclass(frozen=True)
 class SpeedMap:
-    """What a drive does over the speed of its driving shaft; arrays over (windows,) unless said."""
+    """Results of a drive over the speed of its driving shaft; arrays (windows,) by default."""
 
     unit: BeltUnit
     orders: tuple[float, ...]
@@ -78,7 +78,7 @@ class SpeedMap:
 
 
 def order_amplitude(values: Array, angle: Array, order: float) -> complex:
-    """Complex amplitude of a signal at an order of an angle [rad], by Hann's window; its mean is taken off."""
+    """Complex amplitude of a signal at an order of an angle [rad], by Hann's window, without its mean."""
     window = np.hanning(values.size + 2)[1:-1]
     mean = float(window @ values / window.sum())
     return complex(2.0 * (window @ ((values - mean) * np.exp(-1j * order * angle))) / window.sum())
@@ -197,7 +197,7 @@ def _evaluated(
 
 
 def _ends(unit: BeltUnit, run: Result, after: Any) -> list[tuple[Array, Array]]:
-    """Motion across of both ends of each span [m] over the run, by the normal to the left of its direction."""
+    """Lateral motion of the two ends of each span [m] over the run, by the normal to the left of its direction."""
     names, path, given = list(unit.pulleys), unit.path(), spans(unit)
     n = len(names)
     found = []
@@ -253,11 +253,11 @@ def map_page(found: SpeedMap) -> str:
          "swings, which stretch the belt, are smaller in fact."),
         ("slip", "Slip", "%", {k: 100.0 * v for k, v in found.slip.items()},
          "Speed of the belt where it leaves a pulley, less that of the rim, by the belt's."),
-        ("use", "Use of friction", "-", found.use, "Largest force on a pulley by what friction holds. From 1 on it "
+        ("use", "Use of friction", "-", found.use, "Largest force on a pulley by the limit of friction. From 1 on it "
          "slips: each m/s of that adds 0.1 %, times the tension at rest by that of the slack side without inertia, and "
          "a step within which tensions change much up to 4 %."),
         ("hub", "Hub loads", "N", found.hub, "Largest force of the belt on each pulley."),
-        ("loss", "Losses", "W", found.loss, "Mean losses by kind; load: what the machines take."),
+        ("loss", "Losses", "W", found.loss, "Mean losses by kind; load: the machines."),
     )  # fmt: skip
     parts = [
         f"<p>Hybrid model, speed of {text(found.unit.driver)} from {number(rpm[0])} to {number(rpm[-1])} rpm within "

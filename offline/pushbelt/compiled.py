@@ -19,7 +19,7 @@ from rtcvt.kernel import compiler
 
 
 class _Distinct(KernelCompiler):
-    """Numba's compiler, told that the arrays of a kernel do not overlap."""
+    """Numba's compiler, with the assumption that the arrays of a kernel do not overlap."""
 
     def define_pipelines(self) -> Any:
         self.state.flags.noalias = True
@@ -64,7 +64,7 @@ class LawFunction:
             return call
 
     def __call__(self, law: Any, *args: Any) -> Any:
-        """What the kernel of the law's type gives."""
+        """Result of the kernel of the law's type."""
         return self._kernel_of(type(law))(law, *args)
 
     def _kernel_of(self, law: type) -> Any:
@@ -88,14 +88,14 @@ def by_law(contract: Callable[..., Any]) -> LawFunction:
 
 
 class Contract:
-    """All that is asked of a law of one contact: ``CONTRACT.register(LAW)`` stands behind the kernels of the law.
+    """Requirements on a law of one contact: ``CONTRACT.register(LAW)`` follows the kernels of the law.
 
     Parameters
     ----------
     *functions : LawFunction
-        Each of which a law must have.
+        Functions that a law must have.
     fields : tuple of str
-        Parameters of a law that others read.
+        Parameters of a law that other modules read.
     """
 
     def __init__(self, *functions: LawFunction, fields: tuple[str, ...] = ()) -> None:
@@ -120,5 +120,5 @@ class Contract:
 
 
 def columns(*shape: int) -> NDArray[np.float64]:
-    """Zeros of a shape (n, ...), contiguous along n: what loops over n need to be vectorised."""
+    """Zeros of a shape (n, ...), contiguous along n, so that loops over n are vectorised."""
     return np.zeros(shape, order="F")

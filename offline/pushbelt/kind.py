@@ -9,9 +9,9 @@ from rtcvt.offline.pushbelt.run.marks import is_run
 
 _SHOW = """Of a pushbelt its numbers and cases are printed. With --model theory and a --case, clamping forces, speeds,
 torques, slip and losses of the steady theory (JSON keys as of simulate). With --modes also the modes of the ring set,
-linearised about its start in a case: the fastest ones, the largest step that all bear, and the motion that bounds it.
-[bold]JSON key ring_modes:[/] case, rod; by mode, slowest first: omega_rad_s (negative: unstable), damping_ratio, shares
-of the kinetic energy; largest_step_s, bounding (number of the mode)."""
+linearised about its start in a case: the fastest ones, the largest step that is stable for all, and the mode that
+limits it. [bold]JSON key ring_modes:[/] case, rod; by mode, slowest first: omega_rad_s (negative: unstable),
+damping_ratio, shares of the kinetic energy; largest_step_s, bounding (number of the mode)."""
 
 _SIMULATE = """A pushbelt runs its full model on one of its cases, by default for 0.1 s. The file grows as FILE.partial
 during the run. Ctrl-C ends the run and keeps this file; --resume continues it, also after a kill, and extends a run to

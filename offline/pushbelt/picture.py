@@ -1,4 +1,4 @@
-"""A run of the full model as one picture: forces and motion over the belt, and what the pulleys do over time.
+"""A run of the full model as one picture: forces and motion over the belt, and the pulleys over time.
 
 The first six diagrams are those of Cebulla 2014, Figs. 7.2 to 7.4: contact forces of an element over the belt
 coordinate, primary arc to slack span, each section with the same width. Lines are means over the last window, or over

@@ -9,8 +9,8 @@ A field is declared by the type of its array, its shape, its unit and its meanin
     zeros(Rods, {"N_R": 7})                       # Rods(q=zeros of the shape (7, 3))
     help(Rods)                                    # ... q (N_R, 3): place of each rod [m]
 
-An array with a row for each element or piece, a first axis N_..., is contiguous along it: what vectorised loops over
-the rows need. A field that is a tuple has a length that the compiler knows.
+An array with a row for each element or piece, a first axis N_..., is contiguous along it, for vectorised loops over
+the rows. A field that is a tuple has a length that the compiler knows.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ Record = TypeVar("Record", bound=tuple[Any, ...])
 
 
 def declared(record: type[Record]) -> type[Record]:
-    """Decorator of a record: its documentation goes on with its fields."""
+    """Decorator of a record: its documentation is extended by its fields."""
     lines = [record.__doc__ or "", "", "Fields"]
     for name, hint in get_type_hints(record, include_extras=True).items():
         if hasattr(hint, "__metadata__"):
@@ -42,9 +42,9 @@ def zeros(record: type[Record], sizes: Mapping[str, int], **given: Any) -> Recor
     record : type
         Declared by `declared`; a field that is a record itself is made in the same way.
     sizes : mapping
-        What the names in the shapes stand for.
+        Values of the names in the shapes.
     **given
-        Fields that are there already.
+        Existing fields.
     """
     hints = get_type_hints(record, include_extras=True)
     return record(*(given[name] if name in given else _zeros(hint, sizes) for name, hint in hints.items()))

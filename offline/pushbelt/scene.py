@@ -180,12 +180,12 @@ def _of_elements(file: h5py.File, chosen: slice, element: Element, b: Belt, s: S
     if spatial:
         channels += _across(frames)
     flanks = (
-        "a sheave stands for fixed and loose one, forces above are means of left and right; what lies across the belt "
+        "a sheave represents the fixed and the loose one, forces above are means of left and right; lateral motion "
         "is coloured, not drawn"
         if spatial
-        else "a sheave stands for both of its pulley; the belt is planar, so both flanks carry the same force"
+        else "a sheave represents both of its pulley; the belt is planar, so both flanks carry the same force"
     )
-    real = f"{b.N_E} elements stand for {b.N_E0}" if b.N_E != b.N_E0 else f"{b.N_E} elements"
+    real = f"{b.N_E} elements represent {b.N_E0}" if b.N_E != b.N_E0 else f"{b.N_E} elements"
     return Scene(
         "elements",
         _title(file),
@@ -208,7 +208,8 @@ def _of_elements(file: h5py.File, chosen: slice, element: Element, b: Belt, s: S
 
 
 def _across(frames: Callable[[str], Array]) -> list[Channel]:
-    """What a spatial run has beside the planar one: forces of the left and the right side, and places across."""
+    """Channels of a spatial run in addition to the planar ones: forces of the left and the right side, and places
+    across."""
     flank, saddle, edges = (frames(f"spatial/{name}") for name in ("flank", "saddle", "joint"))
     rocking = [edges[..., CONTACTS.index(f"rocking_{side}")] for side in SIDES]
     found = []

@@ -16,12 +16,12 @@ Cebulla 2014, eqs. (5.49) to (5.54). F = int (n cos d - rho n sin d) dtheta is t
 
 On the driving pulley (the secondary in overrun) P = 0 at the entry of a chain with endplay; the driven one is closed,
 and P = 0 at its end. The ring drags elements over the slack strand, at most to its own speed. They queue before the
-driving pulley and push into it with what the drag gave them, m v (v_R - nu t): all gaps lie in the strand, and both
-arcs are closed. Where the chain would have to pull for that, gaps lie on the driving arc, which is open up to theta_*;
-if it is too short for the endplay, the others lie in the strands and nothing pushes. Without endplay the chain pushes
-in both strands. Given are omega_I, F_O, the torque M_O and the ratio of the mean radii; the two tensions, speeds,
+driving pulley and push into it with the force of this drag, m v (v_R - nu t): all gaps are in the strand, and both arcs
+are closed. Where this needs a pulling chain, gaps are on the driving arc, which is open up to theta_*; if it is too
+short for the endplay, the others are in the strands and nothing pushes. Without endplay the chain pushes in both
+strands. Given are omega_I, F_O, the torque M_O and the ratio of the mean radii; the two tensions, speeds,
 theta_* or the gap in the strand, the grooves R_0 and the Fourier coefficients of both deflections are found by
-Newton's method, on a path of falling v_mu. Nothing is shared with the multibody model but the numbers of the belt.
+Newton's method, on a path of falling v_mu. It shares nothing with the multibody model but the parameters of the belt.
 """
 
 from dataclasses import dataclass
@@ -40,11 +40,11 @@ Array = NDArray[np.float64]
 
 COLUMNS = ("theta", "r", "n", "rho", "f", "P", "T", "q", "v", "u", "s", "s_R", "h")
 _TH, _R, _N, _RHO, _F, _P, _T, _Q, _V, _U, _S, _SR, _H = range(13)
-_GLOBALS = 7  # unknowns beside the deflections
-_COARSE = 250  # steps of an arc on the path to the given v_mu
+_GLOBALS = 7  # unknowns besides the deflections
+_COARSE = 250  # number of steps of an arc on the path to the given v_mu
 _STARTS = (0.1, 0.3, 0.02, 5e-3)  # [m/s]
 GOOD = 1e-5  # residual of a solution
-NEAR = 5e-3  # [m/s] a state at this v_mu or below stands for any smaller one that is not reached
+NEAR = 5e-3  # [m/s] a state at this v_mu or below replaces one at a smaller v_mu that is not reached
 
 
 class NoSteadyStateError(ArithmeticError):
@@ -86,7 +86,7 @@ def _place(above, n_of, pull, K, sin_d, cos_d, mu, v_mu, open_force, s, drift, r
         rho = ((pull - K) / (2.0 * n) - sin_d) / cos_d
         u = drift * (new - r)
         d_rho = (pull - K) / (2.0 * n * n) * n_of / cos_d
-        if open_force >= 0.0:  # the flank bears this force along the belt: s follows
+        if open_force >= 0.0:  # the flank carries this force along the belt: s follows
             x = min(open_force / (mu * n), 0.999)
             slack = np.sqrt(1.0 - x * x)
             root = np.sqrt(u * u + v_mu * v_mu)
@@ -193,14 +193,14 @@ class Steady:
     omega : tuple of float
         Speeds of primary and secondary [rad/s].
     thrust_ratio, slip, loss : float
-        F_I/F_O; 1 - omega_O r_O/(omega_I r_I); power of both shafts into the belt [W].
+        F_I/F_O; 1 - omega_O r_O/(omega_I r_I); power of the two shafts into the belt [W].
     losses : dict
-        Where it goes [W]: friction of the flanks along the belt and across it, that of the ring, and the compression
-        with which elements leave the grooves.
+        Parts of the loss [W]: friction of the flanks along the belt and across it, that of the ring, and the
+        compression with which elements leave the grooves.
     open_to : float
         Share of the driving pulley's arc without push force; 0 where all gaps lie in the slack strand.
     v_mu : float
-        Slip speed of the friction at which it was found [m/s]: that of the belt, or up to `NEAR` above a smaller one.
+        Slip speed of the friction of the solution [m/s]: that of the belt, or up to `NEAR` above a smaller one.
     residual : float
         Largest of the scaled residuals.
     """
@@ -259,7 +259,7 @@ class _Problem:
         return T, radii, wraps, strand, omega, nu, v_R, R_0, z
 
     def residual(self, x: Array) -> Array:
-        """What Newton's method makes zero; large and without meaning far from any belt."""
+        """Residuals of Newton's method; large and meaningless far from any belt."""
         if not (0.01 < x[0] < 100.0 and np.abs(x[1:4]).max() < 50.0):
             return np.full(len(x), 1e2 * (1.0 + min(1e3, float(np.abs(np.nan_to_num(x)).max()))))
         b, p = self.belt, self.point
@@ -278,7 +278,7 @@ class _Problem:
             b, self.cot, self.v_mu, wraps[d], R_0[d], z[d], omega[d], nu, v_R, T, P_0, T, open_to, self.out[d]
         )
         rolls = [1.0 + (0.5 * b.r_R - b.t_R / 12.0) * b.t_R / r**2 for r in radii]  # a bent chain over a straight one
-        P *= rolls[d]  # in the strand: what bends or straightens the chain takes no power
+        P *= rolls[d]  # in the strand: bending and straightening the chain needs no power
         P_2, T_2, _, pressed_2 = march(
             b, self.cot, self.v_mu, wraps[e], R_0[e], z[e], omega[e], nu, v_R, T, P / rolls[e], T_1, 0.0, self.out[e]
         )
@@ -319,7 +319,7 @@ class _Problem:
         K = b.m_star * (p.omega_I * radii[0]) ** 2
         x[0] = 1e-3 * (2.0 * p.F_O / (wraps[1] * self.cot) + 0.5 * abs(p.M_O) / radii[1] + K)
         x[1], x[2], x[4] = (0.7, 0.9, 0.6) if self.driver == 0 else (-0.2, -0.9, 0.6)  # the driving pulley slips more
-        x[3] = 100.0 * (1.0 + b.h_off / max(radii)) * (1.0 - 1e-2 * x[1]) - 100.0  # the ring goes with the larger arc
+        x[3] = 100.0 * (1.0 + b.h_off / max(radii)) * (1.0 - 1e-2 * x[1]) - 100.0  # the ring sticks on the larger arc
         for k in range(2):
             w = np.zeros(1)
             if self.law:
@@ -380,10 +380,10 @@ def _solve(problem: _Problem, x: Array) -> tuple[Array, float]:
 
 
 def _follow(problem: _Problem) -> tuple[Array, float, bool]:
-    """Solve at a v_mu that is easy, then on a path to the given one.
+    """Solve at a large v_mu, then on a path to the given one.
 
-    Returns the unknowns and the residual of the last solution, which leaves its v_mu in the problem, and whether gaps
-    lie where the problem says, on the whole path.
+    Returns the unknowns and the residual of the last solution, which leaves its v_mu in the problem, and whether the
+    places of the gaps are those of the problem on the whole path.
     """
     target = problem.belt.v_mu
     for start in _STARTS:

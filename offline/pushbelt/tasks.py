@@ -1,4 +1,4 @@
-"""What the commands do with units of kind pushbelt."""
+"""Tasks of the commands for units of kind pushbelt."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -238,7 +238,7 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
     if steps:
         lines.append(f"{steps} steps in {outcome.wall:.1f} s, {cost['step_cost_us']:.1f} us for each")
     what = "the belt left its place" + (", or its contacts were not solved," if settings.scheme == "set-valued" else "")
-    left = f"{what} after {found['time_s']:g} s: a smaller --step, or forces that hold it"
+    left = f"{what} after {found['time_s']:g} s: a smaller --step, or larger clamping forces"
     failure = left if outcome.ended == schedule.LEFT else ""
     return Run(outcome.path, found, lines, failure, interrupted=not outcome.done)
 
@@ -258,7 +258,7 @@ def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
 
 
 def recording(path: Path) -> Recording:
-    """What a run's file holds over time, also one that still grows."""
+    """Signals over time in a run's file, also of a growing one."""
     from rtcvt.offline.pushbelt.run import runfile
     from rtcvt.offline.pushbelt.run.reading import Tables, open_run
 

@@ -16,7 +16,7 @@ from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, Parameters, belt, boundary_at, sheaves
 
 # of the thrust ratio, 75 settled points of the campaign, torque ratio above 0.15
-ACCURACY = "beside the full model its thrust ratio is off by 3 % in the median, 5 % RMS"
+ACCURACY = "its thrust ratio differs from the full model's by 3 % in the median, 5 % RMS"
 
 _PANELS = (  # title, unit, factor, columns by label
     ("normal force of a flank", "kN/rad", 1e-3, {"n": ""}),
@@ -55,7 +55,7 @@ def at_case(parameters: Parameters, case: str, row: int, coupled: bool) -> tuple
 
 
 def figures(point: Point, found: Steady) -> dict[str, Any]:
-    """What ``--json`` has."""
+    """Figures for ``--json``."""
     return {
         "thrust_ratio": found.thrust_ratio,
         "slip": found.slip,
@@ -75,7 +75,7 @@ def figures(point: Point, found: Steady) -> dict[str, Any]:
 
 
 def summary(title: str, found: Steady) -> list[Any]:
-    """What is printed."""
+    """Printed lines and tables."""
     table = Table("", "primary", "secondary", title=escape(title))
     table.add_row("clamping force \\[N]", *map(cell, found.F))
     table.add_row("speed \\[rad/s]", *map(cell, found.omega))
@@ -101,7 +101,7 @@ def _draw(found: Steady, axes: Any) -> None:
 
 
 def report_page(title: str, found: Steady) -> str:
-    """The page, HTML: fields over both arcs, and where the power goes."""
+    """The page, HTML: fields over the two arcs, and the losses."""
     with drawing(len(_PANELS), 2, 1.5, "f", shared=False) as (axes, shown):
         _draw(found, axes)
     drawn = shown("Fields over the arcs, per radian of arc; primary left.")

@@ -1,6 +1,6 @@
 """Vectors of three numbers as tuples, for kernels: they stay in registers.
 
-`R` (N_E, 9) holds the rows of the rotation from an element's frame to the inertial one. Velocities and forces of the
+`R` (N_E, 9) has the rows of the rotation from an element's frame to the inertial one. Velocities and forces of the
 elements of a spatial belt have the columns x, y, z-turn, z, x-turn, y-turn, turns in the element's frame.
 """
 

@@ -25,7 +25,7 @@ from rtcvt.pog.radii import direction
 from rtcvt.pog.unit import GearSystem
 
 _INK, _CONTACT, _FAINT = "#1f2933", "#d11f2a", "#7b8794"
-_WIDTH, _HEIGHT = 520.0, 380.0  # what the contact points are scaled to fill
+_WIDTH, _HEIGHT = 520.0, 380.0  # [pixels] area that the contact points fill
 _BAR = 8.0  # half length of a bar along teeth, half width of a planet
 _OFF = 2.5  # distance of that bar from the contact point, and of an element's bars from its middle
 _GREEK = {"theta": "θ", "alpha": "α", "beta": "β", "gamma": "γ", "phi": "φ", "psi": "ψ"}
@@ -33,18 +33,18 @@ _GREEK = {"theta": "θ", "alpha": "α", "beta": "β", "gamma": "γ", "phi": "φ"
 
 @dataclass(eq=False)
 class _Gear:
-    """A gear and what is drawn of it, in coordinates of its axis."""
+    """A gear and the elements of its drawing, in coordinates of its axis."""
 
     colour: str
     carrier: str | None
     moving: bool  # whether its axis turns with the moving variable
     through: complex  # a point on the axis
-    along: complex  # of length 1, to the right or up whatever the positive direction of rotation
+    along: complex  # of length 1, to the right or up for either positive direction of rotation
     sign: float  # of the positive direction of rotation
     mirrored: bool = False  # whether it is drawn on both sides of its axis
     level: int = 0  # of its shaft among coaxial ones
-    sticks: list[complex] = field(default_factory=list)  # points that its shaft reaches straight
-    blocked: list[complex] = field(default_factory=list)  # points that it does not
+    sticks: list[complex] = field(default_factory=list)  # points that a straight stick from its shaft reaches
+    blocked: list[complex] = field(default_factory=list)  # other points
     stops: list[float] = field(default_factory=list)  # other stations that the shaft reaches
     lines: list[list[complex]] = field(default_factory=list)
 
@@ -77,7 +77,7 @@ def unit_diagram(unit: GearSystem, theta: float | None = None, values: Mapping[s
     theta : float, optional
         The moving variable [rad]; by default its start.
     values : mapping, optional
-        Parameters by full name, e.g. ``geometry.r_c`` [SI], that take the place of the unit's own.
+        Parameters by full name, e.g. ``geometry.r_c`` [SI], instead of the unit's own.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def unit_diagram(unit: GearSystem, theta: float | None = None, values: Mapping[s
 
 
 class _Scheme:
-    """What is drawn, and where it stands."""
+    """Elements of the drawing and their places."""
 
     def __init__(self, unit: GearSystem, values: Mapping[str, float]):
         self.unit, self.values, self.paths, self.pairs = unit, values, {}, {}
@@ -251,7 +251,7 @@ class _Scheme:
             (g.blocked if self._top(g, pin[1]) else g.sticks).append(pin[1])
 
     def _go_past(self, g: _Gear, side: float, places: Sequence[complex]) -> None:
-        """Join points on one side of the axis, which no straight stick reaches, to a stick that stands farther out."""
+        """Join points on one side of the axis, which no straight stick reaches, to a stick farther out."""
         if places:
             out = -1.0 if self._middle(g, [g.at(z) for z in places]) < self._middle(g) - 1.0 else 1.0
             top = 1j * side * (max(self._top(g, z) for z in places) + 2.0 * _OFF)
@@ -349,7 +349,7 @@ class _Scheme:
         draw.label([middle], name, 12.0, _INK, gap=9.0)
 
     def _port(self, name: str, g: _Gear, s: float, side: float) -> None:
-        """A pill with an arrow to the end of its shaft; with a spring where a speed goes in."""
+        """A pill with an arrow to the end of its shaft; with a spring if its input is a speed."""
         draw, tip, half = self.drawing, g.at(s + self.pitch * g.level), 4.1 * len(name) + 10.0
         p = draw.place([tip], 2.0 * half, 20.0, 26.0, side * g.along)
         u = (tip - p) / (abs(tip - p) or 1.0)

@@ -2,8 +2,8 @@
 
     J omega' = tau - B_J omega - R'(F + B_K R omega),    F' = K R omega
 
-A contact with play (`rtcvt.pog.play`) has K s in place of F; what it carries is among the torques, as is what one with
-traction (`rtcvt.pog.traction`) carries.
+A contact with play (`rtcvt.pog.play`) has K s in place of F; its force is among the torques, as is that of a contact
+with traction (`rtcvt.pog.traction`).
 """
 
 from rtcvt.kernel import kernel

@@ -29,9 +29,9 @@ MAX_HEAT = 1e11  # of an element [J]
 
 @kernel
 def book_play(e, h, x, p, data, work):
-    """Heat of pressed teeth over a smooth step: their work, by the impulse on the gears, less what they store.
+    """Heat of pressed teeth over a smooth step: their work, by the impulse on the gears, less their stored energy.
 
-    So power is balanced to rounding where the step damps what it does not resolve.
+    So power is balanced to rounding where the step damps unresolved vibrations.
     """
     n = places.states(data)
     before = work[places.step_block(Block.START, data) : places.step_block(Block.STAGE, data)]
@@ -98,10 +98,10 @@ def smooth_step(h, x, u, p, data, work):
 
 @kernel
 def step_with_touches(h, x, u, p, data, work):
-    """A step that is not smooth, of a unit with play: the first changes are looked for by bisection.
+    """A step that is not smooth, of a unit with play: the first changes are found by bisection.
 
-    What is left of a step after the last one is of the implicit Euler method. Returns whether all torques were found.
-    """
+    The rest of a step after the last change is made by the implicit Euler method. Returns whether all torques were
+    found."""
     found = True
     done = 0.0
     for _ in range(MAX_TOUCHES):
@@ -122,7 +122,7 @@ def step_with_touches(h, x, u, p, data, work):
 def next_stick(h, x, u, p, data, work):
     """Share of a step after which the first faces come to stick, to first order, 1 if none. Call `torques` first.
 
-    What they would carry if they stuck comes down to their bound there.
+    There their sticking torque falls to its bound.
     """
     f = work[places.step_block(Block.STAGE, data) : places.step_block(Block.RATES, data)]
     right_hand_side(FREE, 0.0, x, u, p, data, f, work)
@@ -141,8 +141,8 @@ def next_stick(h, x, u, p, data, work):
 def step_with_sticks(h, x, u, p, data, work):
     """A step that is not smooth: smooth up to where faces come to stick, then of the implicit Euler method.
 
-    Faces that stick over a whole step take work at the speed of its start. Returns whether all torques were found.
-    """
+    The work of faces that stick over a whole step is computed with the speed at its start. Returns whether all torques
+    were found."""
     left = h
     found = True
     for _ in range(MAX_STICKS):

@@ -1,8 +1,8 @@
 """Clutches, brakes, one-way clutches, dry bearings and losses of meshes in a gear system, as real-time kernels.
 
-An element joins two gears, or a gear and the housing, whose speeds differ by ``dw``. Behind its faces it yields a
-little, by a stiff spring K in parallel with a damper d, with the twist phi; the faces follow Coulomb's law with the
-capacity C, as in `rtcvt.clutch.kernels`::
+An element joins two gears, or a gear and the housing, with the difference of speeds ``dw``. In series with its faces
+there is a stiff spring K parallel to a damper d, with the twist phi; the faces follow Coulomb's law with the capacity
+C, as in `rtcvt.clutch.kernels`::
 
     e = K phi + d dw,    tau = min(max(e, C_low), C_high),    phi' = (tau - K phi)/d,    w_slip = dw - phi'
 
@@ -12,11 +12,11 @@ this is the set-valued law. Power is balanced:
 
     tau dw = d/dt (K phi^2)/2 + Q',    Q' = tau w_slip + d phi'^2
 
-A contact with play (`rtcvt.pog.play`) is an element too: its force acts on the gears as the torque of the others does.
+A contact with play (`rtcvt.pog.play`) is an element too: its force acts on the gears as the torques of the others.
 
-What the file does not say of K and d: C twists an element by 0.1 mrad, and phi comes to rest within 0.1 ms. Teeth
-that stick give way by nothing that counts: ``K = J kappa^2``, ``d = 2 J kappa`` with the inertia J of all gears, kappa
-far above what a step resolves, so that at its end what they carry is in balance with the torques that act.
+Defaults of K and d: C twists an element by 0.1 mrad, and phi settles within 0.1 ms. The twist of sticking teeth is
+negligible: ``K = J kappa^2``, ``d = 2 J kappa`` with the inertia J of all gears, kappa far above the resolution of a
+step, so that at its end their torque balances the other torques.
 """
 
 from rtcvt.kernel import kernel
@@ -52,7 +52,7 @@ def set_bounds(u, p, data, work):
 
 @kernel
 def stuck_torque(e, x, p, data, work):
-    """What the element would carry if the faces stuck [N.m]."""
+    """Torque of the element for sticking faces [N.m]."""
     own = places.p_element(e, data)
     return p[own + ElementP.K] * x[places.x_twist(e, data)] + p[own + ElementP.D] * across(e, x, data, work)
 
@@ -67,10 +67,10 @@ def side(e, x, p, data, work):
 
 @kernel
 def side_by(e, torque, data, work):
-    """`side` by what the element would carry if the faces stuck [N.m]."""
+    """`side` by the torque of the element for sticking faces [N.m]."""
     high = bound(e, 1.0, data, work)
     low = bound(e, -1.0, data, work)
-    if e >= places.friction_elements(data):  # teeth without load are not open: which way they slip, the torque says
+    if e >= places.friction_elements(data):  # of teeth without load the torque gives the direction of slip
         if torque > high:
             return 1.0
         return -1.0 if torque < low else 0.0
@@ -165,7 +165,8 @@ def element_responses(p, data, work):
 
 @kernel
 def loss_column(e, at, stride, by, x, p, data, jac, work):
-    """Add to a column, every `stride` from `at` on: what moves there changes the torque of the loss `e` by `by`."""
+    """Add to a column, every `stride` from `at` on: the effect through the torque of the loss `e`, which changes by
+    `by`."""
     a = places.response_of(e, data)
     own = places.p_element(e, data)
     K = p[own + ElementP.K]
@@ -180,7 +181,7 @@ def loss_column(e, at, stride, by, x, p, data, jac, work):
 def element_jacobian(x, p, data, jac, work):
     """Add to the rows of the speeds, and write those of twists and heats. Call `element_torques` first.
 
-    In the full model with losses by what loads them.
+    In the full model with losses that depend on the load.
     """
     n = places.states(data)
     for e in range(places.elements(data)):

@@ -1,7 +1,7 @@
 """Either causality of a flange: torque in and speed out, or speed in and torque out.
 
-A gear is an inertia: it takes torques. A flange whose speed is prescribed turns it through the coupling of
-`rtcvt.model.coupling`, whose inertia is the least that the gear has in the rigid model, ``1/J = max(Q L1^-1 Q')`` over
+A gear is an inertia: its input is a torque. A flange with a prescribed speed turns it through the coupling of
+`rtcvt.model.coupling`, with the least inertia of the gear in the rigid model, ``1/J = max(Q L1^-1 Q')`` over
 the moving variable with ``Q`` the gear's row of Q1.
 """
 
@@ -19,14 +19,14 @@ def with_flanges(unit: GearSystem, choice: Mapping[str, str], source: str = "fla
     unit : GearSystem
         The gear system.
     choice : mapping of str to str
-        ``"torque"`` or ``"speed"``, what goes in, by the port's name; the others stay as they are.
+        Input by the port's name, ``"torque"`` or ``"speed"``; the others are unchanged.
     source : str
-        Where the choice was made, for messages.
+        Source of the choice, for messages.
 
     Raises
     ------
     InputError
-        There is no such port, or it does not have this causality.
+        The port does not exist, or cannot have this causality.
     """
     ports = dict(unit.ports)
     for name, given in choice.items():

@@ -1,8 +1,8 @@
-"""Geometry: radii matrix R(theta) and the speeds Q1(theta) that it leaves, as real-time kernels.
+"""Geometry: radii matrix R(theta) and the free speeds Q1(theta), as real-time kernels.
 
-Everything that depends on theta carries its first and, where a Jacobian is needed, its second derivative to theta along
+Every function of theta has its first and, where a Jacobian is needed, its second derivative to theta along
 (a jet), so that the rate ``dQ1/dt = Q1' theta'`` and the Jacobian are exact. With the dependent speeds (D) and the
-independent ones (I) told apart::
+independent ones (I) separated::
 
     R_D Q_D = -R_I,    R_D Q_D' = -R' Q1,    R_D Q_D'' = -(R'' Q1 + 2 R' Q1')
 
@@ -96,7 +96,7 @@ def moving_radii(theta, p, data, work):
 
 @kernel
 def solve_speeds(derivatives, data, work):
-    """Q1 and its first `derivatives` derivatives from those of R; leaves the LU of R_D behind."""
+    """Q1 and its first `derivatives` derivatives from those of R; the LU of R_D remains in `work`."""
     n_K = places.contacts(data)
     RD = places.dependent(data)
     v = places.gear_vector(GearVector.SCRATCH, data)

@@ -30,7 +30,7 @@ MAX_SIDE_CHANGES = 4  # times that teeth are looked for on the other side of the
 
 @kernel
 def reload_meshes(end, x, p, data, work):
-    """Bounds of losses by what their contacts carry at the state `end`, with the torques of `Box`.
+    """Bounds of losses by the forces of their contacts at the state `end`, with the torques of `Box`.
 
     Call `port_torques` first.
     """
@@ -51,9 +51,9 @@ def reload_meshes(end, x, p, data, work):
 
 @kernel
 def book_heat(e, energy, x, p, data):
-    """Add to the heat of an element what its twist does not store of an energy [J]; heat never becomes less.
+    """Add an energy [J] less the part stored by its twist to the heat of an element; heat never decreases.
 
-    It would where faces come to rest within a step: by what they took while they still turned the other way.
+    It would where faces come to rest within a step, by the work before the reversal.
     """
     heat = energy - element_energy(e, x, p, data)
     if heat > 0.0:
@@ -88,7 +88,7 @@ def change_by_elements(h, x, u, p, data, work):
 
 @kernel
 def write_rows(h, x, p, data, work):
-    """The problem's rows, with S. Heat of plays is booked less what they store. Call `change_by_elements` first."""
+    """The problem's rows, with S. Heat of plays is reduced by their stored energy. Call `change_by_elements` first."""
     m = places.elements(data)
     change = places.step_block(Block.SOLUTION, data)
     for e in range(m):
@@ -143,7 +143,7 @@ def turn_plays(h, x, p, data, work):
 
 @kernel
 def change_bounds(share, data, work):
-    """Change the bounds of losses by a share of what they lack; whether they lack nothing."""
+    """Change the bounds of losses by a share of their errors; returns whether there is no error."""
     same = True
     for e in range(places.friction_elements(data), places.first_play(data)):
         for i in range(2):

@@ -28,7 +28,8 @@ MIN_PIVOT_RATIO = 1e-12  # of R_D
 
 @kernel
 def prepare(p, data, work):
-    """What depends on parameters alone: the fixed part of R, and the rows of Q1 of independent speeds."""
+    """Write the quantities that depend on parameters alone: the fixed part of R, and the rows of Q1 of independent
+    speeds."""
     clear(0, places.step_block(Block.START, data), work)
     numbers = work[places.law(data) : places.controller(data)]
     gather(places.number(D.LAW, data), places.number(D.N_LAW, data), p, data, numbers)
@@ -53,7 +54,7 @@ def is_singular(data, work):
 
 @kernel
 def initialise(p, data, u, x, work):
-    """Start from the independent speeds, all springs unloaded, the stored energy taken as constant."""
+    """Start from the independent speeds, all springs unloaded, with constant stored energy."""
     prepare(p, data, work)
     theta = p[places.number(D.P_THETA_START, data)] if data[D.MOVING] != 0.0 else 0.0
     kinematics(2, theta, p, data, work)

@@ -51,11 +51,11 @@ class Element(Places):
 
     A = "its first gear"
     B = "its second gear"
-    SIGN = "1 if the axes of both point the same way, -1 if opposite ways, 0 if the second is the housing"
+    SIGN = "1 if the axes of the two have the same direction, -1 if opposite ones, 0 if the second is the housing"
     LOW = "least torque over the capacity: -1, or 0 of a one-way clutch"
     HIGH = "largest torque over the capacity: 1 or 0"
     U = "place of its actuation in u, or -1 if it has none"
-    P = "place of its capacity in p, or of the contact's efficiency, stiffness and damping behind it; or of the play"
+    P = "place of its capacity in p, or of the contact's efficiency, stiffness and damping after it; or of the play"
     CONTACT = "contact that has this play, or whose force loads the loss; -1 if it has a capacity"
     FORCE = "force of a contact at which it has that efficiency [N]; 0 if always"
     SPEED = "and speed, see `rtcvt.pog.mesh` [m/s]"
@@ -217,7 +217,7 @@ class TractionP(Places):
 
 
 class TractionW(Places):
-    """What a contact with traction carries; the outcome of `rtcvt.traction.law` follows."""
+    """Loads of a contact with traction; the results of `rtcvt.traction.law` follow."""
 
     V = "speed of creep [m/s]"
     SIGMA = "spin [rad/s]"
@@ -256,7 +256,7 @@ class GearVector(Places):
 
 
 class ElementW(Places):
-    """What an element carries."""
+    """Torques of an element."""
 
     HIGH = "largest torque [N.m]"
     LOW = "least torque [N.m]"
@@ -325,7 +325,7 @@ CONTACT_ETA = Row(
 CONTACT_PLAY = Row("contact.{name}.play", "m", "play of the contact of {i} and {j}", 1e-9, display="mm")
 ELEMENT_C = Row("{name}.C", "N.m", "torque capacity of {about}", 0.0, tunable=True)
 ELEMENT_K = Row("{name}.K", "N.m/rad", "torsional stiffness of {about}", 1e-9)
-ELEMENT_D = Row("{name}.d", "N.m.s/rad", "damping of {about}, beside its stiffness", 1e-9)
+ELEMENT_D = Row("{name}.d", "N.m.s/rad", "damping of {about}, parallel to its stiffness", 1e-9)
 K_THETA = Row("control.K_theta", "rad/(s.N.m)", "integral gain from torque error to tilt rate", 0.0, tunable=True)
 K_W = Row("control.K_w", "N.m.s/rad", "gain on the speed difference across the port's spring", 0.0, tunable=True)
 TAU_FILTER = Row(
@@ -431,11 +431,11 @@ N_COUPLING = len(CouplingY)
 N_ELEMENT = len(ElementY)
 N_PLAY = len(PlayY)
 
-# states beside speeds, contact forces and theta, which are outputs too
+# states besides speeds, contact forces and theta, which are outputs too
 SPRING_TORQUE = Row("{name}.tau", "N.m", "torque of the spring at port {name}", nominal=100.0)
 COUPLING_TORQUE = Row("{name}.tau_{k}", "N.m", "torque {k} of the coupling at flange {name}", nominal=100.0)
 END_LOAD = Row("traction.F_e", "N", "end load", nominal=1e4)
 POWER = Row("control.power", "W", "filtered derivative of the energy", nominal=1e3)
-LEAD = Row("contact.{name}.z", "m", "what is left of the damper of the contact of {i} and {j}", nominal=1e-6)
+LEAD = Row("contact.{name}.z", "m", "state of the damper of the contact of {i} and {j}", nominal=1e-6)
 TWIST = Row("{name}.phi", "rad", "twist of {about}", nominal=1e-4)
 HEAT = Row("{name}.Q", "J", "heat of {about} since the start", nominal=1e4)

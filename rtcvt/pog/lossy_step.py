@@ -1,8 +1,8 @@
 """Linear systems of a step of a unit with losses of meshes, as real-time kernels: twists and heats are eliminated.
 
-No rate follows from a heat, and none but its own from the twist of faces that slip; the rate of another twist follows
-from the states before and itself alone. So a unit with many meshes that lose costs little more. The machine is linear
-piece by piece, and the factors of the last step are taken where h, pieces and losses are the same.
+No rate depends on a heat, and only its own rate on the twist of slipping faces; the rate of another twist depends on
+earlier states and itself alone. So a unit with many losses of meshes costs little more. The machine is piecewise
+linear, and the factors of the last step are used where h, pieces and losses are the same.
 """
 
 from rtcvt.kernel import kernel
@@ -16,7 +16,7 @@ from rtcvt.pog.speeds import across
 
 @kernel
 def forget_factors(data, work):
-    """Let the next step factor its matrix."""
+    """Discard the factors, so that the next step factors its matrix."""
     work[places.number(D.W_FACTORED, data)] = 0.0
 
 

@@ -63,5 +63,5 @@ def least_force(oil: "Oil") -> float:
 
 
 def speed_of(oil: "Oil") -> float:
-    """Speed of the file [m/s], within what the friction follows."""
+    """Speed of the file [m/s], limited to the range of the friction formula."""
     return min(max(oil.speed, MIN_SPEED), MAX_SPEED)

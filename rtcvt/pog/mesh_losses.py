@@ -1,16 +1,16 @@
-"""Losses of meshes by what their contacts carry, as real-time kernels.
+"""Losses of meshes by the forces of their contacts, as real-time kernels.
 
-The loss of a mesh is an element between one of its gears and the carrier, or the housing. Its bounds go with the
-contact's force F on the gear's radius r: the mesh takes ``|r F| (1 - eta)`` in the direction in which the gear would be
-driven, ``|r F| (1/eta - 1)`` in that in which it would drive::
+The loss of a mesh is an element between one of its gears and the carrier, or the housing. Its bounds depend on the
+contact's force F on the gear's radius r: the torque of the loss is ``|r F| (1 - eta)`` in the direction in which the
+gear would be driven, ``|r F| (1/eta - 1)`` in that in which it would drive::
 
     r F > 0:  C_low = -r F (1 - eta),    C_high = r F (1/eta - 1)
     r F < 0:  C_low = r F (1/eta - 1),   C_high = -r F (1 - eta)
 
-So of the power that the contact carries, seen from the carrier, the share eta arrives in either direction; and teeth at
-rest break away where the torques that act overcome the loss of the motion that begins. No speed decides which it is.
-Of a mesh with oil, 1 - eta follows from F and the speed v at the pitch circle (`rtcvt.pog.mesh`). c is torque over
-force; where faces slip it is dtau/dF, of a mesh with oil with what eta changes.
+So the share eta of the power through the contact, seen from the carrier, arrives in either direction; and teeth at rest
+break away where the torques overcome the loss of the beginning motion. The choice does not depend on a speed. For a
+mesh with oil, 1 - eta follows from F and the speed v at the pitch circle (`rtcvt.pog.mesh`). c is torque over force;
+where faces slip it is dtau/dF, for a mesh with oil including the change of eta.
 """
 
 from rtcvt.kernel import kernel
@@ -54,7 +54,7 @@ def drives(e, side, data, work):
 
 @kernel
 def mesh_losses(e, x, p, data, work):
-    """c of a mesh that drives and of one that is driven [m]: torque that it takes over the force of its contact."""
+    """c of a driving and of a driven mesh [m]: torque of the loss over the force of its contact."""
     eta = mesh_efficiency_at(e, x, p, data, work)
     at = places.loss_work(e - places.friction_elements(data), data)
     work[at + LossW.DRIVING] = mesh_radius(e, data, work) * (1.0 - eta) / eta

@@ -2,7 +2,7 @@
 
 Products are multiplied out, equal terms add up, and terms that cancel vanish exactly, as the effective radii of gears
 on tilting axes do: ``sin(theta) (r_b + r_c sin(theta) - r_b) + cos(theta) r_c cos(theta) = r_c``. Kernels then compute
-less, and what does not depend on the moving variable is seen not to.
+less, and terms that are independent of the moving variable are recognised.
 """
 
 from rtcvt.files.expression import Expression, number
@@ -18,7 +18,7 @@ class _TooLongError(Exception):
 
 
 def normal_form(e: Expression) -> Expression:
-    """The normal form of `e`, or `e` itself where that takes no more operations."""
+    """The normal form of `e`, or `e` itself if that needs no more operations."""
     try:
         result = _sum(_expanded(e))
     except _TooLongError:

@@ -22,7 +22,7 @@ from rtcvt.pog.traction import traction_outputs
 
 @kernel
 def lost_power(x, p, data, work):
-    """What friction of gears and dampers of contacts lose [W]. Write the speeds of the gears first."""
+    """Losses by friction of gears and dampers of contacts [W]. Write the speeds of the gears first."""
     omega = places.gear_vector(GearVector.OMEGA, data)
     P = 0.0
     for i in range(places.gears(data)):

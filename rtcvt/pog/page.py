@@ -16,7 +16,7 @@ def schematic(unit: GearSystem, values: Mapping[str, float]) -> str:
     """The unit's diagram; `values` are parameters by full name [SI]."""
     return figure(
         unit_diagram(unit, values=values),
-        "Kinematic scheme with radii to scale; gears on parallel axes stand side by side.",
+        "Kinematic scheme with radii to scale; gears on parallel axes are side by side.",
     )
 
 
@@ -28,7 +28,7 @@ def machine(unit: GearSystem, values: Mapping[str, float] | None = None) -> str:
     unit : GearSystem
         The machine.
     values : mapping, optional
-        Parameters by full name [SI] that take the place of the unit's own.
+        Parameters by full name [SI] instead of the unit's own.
     """
     given = values or {}
     colours = gear_colours(unit)
@@ -150,7 +150,7 @@ def gear_page(model: Model, unit: GearSystem, errors: Sequence[ErrorRow] | None 
     unit : GearSystem
         The machine.
     errors : sequence of ErrorRow, optional
-        What the check of the rigid against the full model found.
+        Results of the check of the rigid against the full model.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Where the data of a gear system stand: sizes, tables of the constants, parameters, and the places of each record.
+"""Places of the data of a gear system: sizes, tables of the constants, parameters, and the places of each record.
 
-Gears, contacts, ports, springs, elements and losses count as in `rtcvt.pog.layout`. A record's place plus a member of
-its enumeration is an index, as in ``work[element_work(e, data) + ElementW.TAU]``.
+Gears, contacts, ports, springs, elements and losses are numbered as in `rtcvt.pog.layout`. A record's place plus a
+member of its enumeration is an index, as in ``work[element_work(e, data) + ElementW.TAU]``.
 """
 
 from rtcvt.kernel import kernel
@@ -367,7 +367,8 @@ def theta_of(x, data):
 
 @kernel
 def y_limited(data):
-    """Place in y of what says that a limit overrides the controller; whether the step is too coarse follows."""
+    """Place in y of the Boolean for a limit that overrides the controller; the one for a step that is too coarse
+    follows."""
     return int(data[D.Y_LIMITED])
 
 

@@ -2,7 +2,7 @@
 
 A shaft of the unit file is a spring c between flange and gear: ``tau' = c (w - omega)``. A flange whose speed is
 prescribed has the two springs of `rtcvt.model.coupling`, the second with a damper in series. See `rtcvt.model.Coupling`
-for what a system of several machines asks of a port.
+for the requirements of a system of several machines on a port.
 """
 
 from rtcvt.kernel import kernel

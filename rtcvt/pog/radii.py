@@ -11,10 +11,10 @@ is ``i`` or ``j``: ``P`` is the contact point projected onto the axis of ``p``. 
 gear of the ordered pair, -1 through the second. Terms of the same gear add up. The result is an expression of the
 unit's parameters and its moving variable, in `normal_form`.
 
-Planets need not lie in one plane: the radius that a planet declares takes the place of the drawn one, with its sign.
-The carrier's entry then follows from the carrier turning with all its gears as one body, which slips nowhere (Willis):
-``R_ij,c = -(R_ij,i S_i + R_ij,j S_j)``, S being -1 where an axis points against the carrier's. This holds where the
-axes are parallel.
+Planets need not lie in one plane: the radius declared for a planet overrides the drawing, with the sign of the drawn
+one. The carrier's entry then follows from the carrier turning with all its gears as one body, without slip anywhere
+(Willis): ``R_ij,c = -(R_ij,i S_i + R_ij,j S_j)``, S being -1 where an axis points against the carrier's. This is valid
+where the axes are parallel.
 """
 
 import logging
@@ -67,12 +67,12 @@ def radii_at(unit: GearSystem, values: Mapping[str, float] | None = None) -> NDA
 def efficiencies(unit: GearSystem) -> dict[str, float]:
     """Efficiency of each contact, seen from its carrier; from the geometry where it gives friction and module.
 
-    Of contacts that do not say theirs it is that of the shift table, or 1.
+    The default is the efficiency of the shift table, or 1.
 
     Raises
     ------
     InputError
-        There are too few teeth.
+        A gear has too few teeth.
     """
     R, gears, found = radii_at(unit), list(unit.gears), {}
     default = (unit.shift and unit.shift.efficiency) or 1.0
@@ -165,12 +165,12 @@ def _contact_row(unit: GearSystem, name: str, contact: Contact) -> dict[str, Exp
 def check_radii(unit: GearSystem) -> None:
     """Refuse contacts on a gear's own axis, radii that a gear does not declare, and planets that do not fit.
 
-    What a planet declares need not be drawn. Its distance from the carrier's axis has to be one at all its contacts
-    with gears about that axis, and two planets that touch have to reach each other, to 1e-6, or to one module where
-    teeth are given (profile shift).
+    The radius declared for a planet need not be drawn. Its distance from the carrier's axis has to be one at all its
+    contacts with gears about that axis, and two planets that touch have to reach each other, to 1e-6, or to one module
+    where teeth are given (profile shift).
 
-    A gear that touches others at two radii is warned of, unless it is ``stepped``. Radii are taken at the unit's own
-    parameters, over the range of the moving variable.
+    A gear that touches others at two radii causes a warning, unless it is ``stepped``. Radii are those at the unit's
+    own parameters, over the range of the moving variable.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def check_radii(unit: GearSystem) -> None:
                 try:
                     given = signed_distance(axis_of(unit, gear), point).evaluate(values, np)
                 except ArithmeticError:
-                    continue  # infinite coordinates are told when R is made
+                    continue  # infinite coordinates are reported when R is made
             r = np.atleast_1d(np.asarray(given, dtype=float))
             if not np.isfinite(r).all():
                 continue
@@ -209,7 +209,7 @@ def check_radii(unit: GearSystem) -> None:
 
 
 def _counts(unit: GearSystem, name: str) -> bool:
-    """Whether a planet's declared radius counts at all its contacts, whatever is drawn."""
+    """Whether a planet's declared radius overrides the drawing at all its contacts."""
     gear = unit.gears[name]
     touching = [c for c in unit.contacts.values() if name in c.between]
     return bool(gear.carrier and gear.fixed_radius) and all(carrier_of(unit, c) for c in touching)
@@ -227,7 +227,7 @@ def _check_planets(unit: GearSystem) -> None:
             raise InputError(unit.source, f"gears.{name}.radius", unit.gears[name].radius, "a radius above 0 m")
     R = radii_at(unit)
     columns = list(unit.gears)
-    distance: dict[str, tuple[float, str, float]] = {}  # of a planet's axis, the contact that says so, what may differ
+    distance: dict[str, tuple[float, str, float]] = {}  # of a planet's axis, its contact, tolerance
     planets: list[tuple[str, float]] = []  # contacts of two planets, distance of their axes
     for k, (name, contact) in enumerate(unit.contacts.items()):
         carrier = carrier_of(unit, contact)
@@ -277,7 +277,7 @@ def _check_declared(unit: GearSystem, name: str, radii: dict[str, float], values
                 raise InputError(unit.source, f"{key}.{what}", value, allowed)
     elif not gear.stepped and max(radii.values()) - min(radii.values()) > _EQUAL * max(radii.values()):
         told = ", ".join(f"{1e3 * r:.4g} mm at '{contact}'" for contact, r in radii.items())
-        _log.warning("%s: %s: touches at two radii, %s; stepped = true says that it shall", unit.source, key, told)
+        _log.warning("%s: %s: touches at two radii, %s; stepped = true allows it", unit.source, key, told)
 
 
 def direction(unit: GearSystem, gear: str) -> Vector:

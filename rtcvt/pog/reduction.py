@@ -32,7 +32,7 @@ def friction_torques(omega, stride, p, data, tau):
 def reduced_matrices(derivatives, p, data, work):
     """L1, M and A1, eq. (10), if `derivatives` is 2 also the derivatives of the latter two to theta.
 
-    Leaves the LU of L1 behind. Call `solve_speeds` first.
+    The LU of L1 remains in `work`. Call `solve_speeds` first.
     """
     n_J = places.gears(data)
     n_1 = places.independents(data)
@@ -76,9 +76,10 @@ def reduced_matrices(derivatives, p, data, work):
 
 @kernel
 def kinematics(derivatives, theta, p, data, work):
-    """Bring R, Q1 and the reduced matrices to `theta` [rad], if they are not there yet. Call `prepare` once before.
+    """Update R, Q1 and the reduced matrices to `theta` [rad], if they belong to another theta. Call `prepare` once
+    before.
 
-    One of the `derivatives` gives the rates, a second the Jacobian.
+    The rates need one of the `derivatives`, the Jacobian two.
     """
     at = int(data[D.W_THETA])
     if work[at] == theta and work[at + 1] >= derivatives:

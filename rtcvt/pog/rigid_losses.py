@@ -147,9 +147,9 @@ def solve_losses(x, p, data, work):
 
 @kernel
 def add_losses(at, stride, x, p, data, jac, work):
-    """Add to a column of the Jacobian, or of an input, how the losses follow from it.
+    """Add to a column of the Jacobian, or of an input, the effect of the losses.
 
-    What moves changes the forces without losses by what is in `loss_torques` in place of these, each times its c.
+    `loss_torques` contains the changes of the forces without losses, each times its c.
     """
     m = places.losses(data)
     tau = places.loss_torques(data)
@@ -180,7 +180,7 @@ def rigid_loss_jacobian(x, p, data, jac, work):
         work[places.loss_work(a, data) + LossW.C] = loss_slope(first + a, x, p, data, work)
     factor_losses(data, work)
     for j in range(phi + places.elements(data)):
-        if j < phi or jac[j * n + j] == 0.0:  # what slips follows from its twist no more
+        if j < phi or jac[j * n + j] == 0.0:  # a slipping element does not depend on its twist
             for e in range(places.elements(data)):
                 own = places.p_element(e, data)
                 row = (phi + e) * n

@@ -1,17 +1,17 @@
 """Shift table of a gear system: ratios, torques and efficiency of each gear, from the radii matrix alone.
 
-In a gear some elements hold. With one row for each contact (of R) and for each closed element (``omega_a = omega_b``,
-``omega_a = 0``) in ``C``,
+In a gear some elements are closed. With one row for each contact (of R) and for each closed element (``omega_a =
+omega_b``, ``omega_a = 0``) in ``C``,
 
     C omega = 0,    C' lambda = tau_input + tau_output,
 
 speeds and torques being those of a massless box without losses; lambda are the contact forces and the elements'
-torques. What input and output do not determine is free: an idle shaft's speed, the share of two elements that hold
-the same.
+torques. Quantities that input and output do not determine are free: the speed of an idle shaft, the shares of two
+elements with the same function.
 
-A contact with an efficiency below 1 gives its driven gear that share of the driving gear's torque. Which one drives is
-told in the frame of the carrier, where the teeth roll (Mueller, Die Umlaufgetriebe, 2nd ed. 1998, chapter 2.7); what is
-missing is the carrier's, or the housing's.
+A contact with an efficiency below 1 gives its driven gear that share of the driving gear's torque. The driving gear is
+found in the frame of the carrier, where the teeth roll (Mueller, Die Umlaufgetriebe, 2nd ed. 1998, chapter 2.7); the
+rest of the torque is the carrier's, or the housing's.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from rtcvt.errors import InputError
 from rtcvt.pog.radii import axis_sign, direction, efficiencies
 from rtcvt.pog.unit import GearSystem
 
-_SPEED_RTOL = 1e-9  # beside speeds and torques of order 1
+_SPEED_RTOL = 1e-9  # relative to speeds and torques of order 1
 
 Matrix = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ def _row(unit: GearSystem, e: Matrix, element: str) -> Matrix:
 
 
 def _solve(A: Matrix, b: Matrix) -> tuple[Matrix, Matrix, float]:
-    """Least solution of ``A x = b``, what may be added to it (columns), and the largest residual."""
+    """Least solution of ``A x = b``, its null space (columns), and the largest residual."""
     x: Matrix = np.asarray(np.linalg.lstsq(A, b, rcond=_SPEED_RTOL)[0], dtype=np.float64)
     _, s, Vt = np.linalg.svd(A)
     rank = int(np.sum(s > _SPEED_RTOL * s.max(initial=0.0)))

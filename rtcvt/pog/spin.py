@@ -32,7 +32,7 @@ class Spin(NamedTuple):
     radii: tuple[float, float]  # least and largest radius of the disc over the range of the moving variable [m]
 
     def at(self, unit: GearSystem, theta: float) -> tuple[float, float, float, float]:
-        """Entries of R [m] of disc and roller, and of S of both, at the moving variable [rad]."""
+        """Entries of R [m] of disc and roller, and of S of the two, at the moving variable [rad]."""
         values = unit.own_values | ({unit.moving: theta} if unit.moving else {})
         r, r_c = (float(self.R[g].evaluate(values)) for g in (self.disc, self.roller))
         S, S_c = (float(self.S[g].evaluate(values)) if g in self.S else 0.0 for g in (self.disc, self.roller))

@@ -1,9 +1,9 @@
 """Internal steps of a gear system, as real-time kernels.
 
-A step of a unit that moves takes the controller's law as it is, and is made again with the rate at a bound where it
-breaks this (`rtcvt.control.limits`); where its estimated error is too large it is made in parts. Where the torque
-controller of a KERS is far from its demand, a linearly implicit step can end far from what its linearisation holds for:
-energy that it has made is taken out again.
+A step of a unit with a moving variable first uses the controller's law without limits, and is repeated with the rate at
+a bound if it exceeds this (`rtcvt.control.limits`); if its estimated error is too large it is made in parts. Where the
+torque controller of a KERS is far from its demand, a linearly implicit step can end outside the range of its
+linearisation: the energy that it has created is removed.
 """
 
 import math
@@ -23,7 +23,7 @@ from rtcvt.pog.speeds import gear_speed
 
 STEP_TOO_COARSE = 2  # in addition to 1 of an active limit
 ERROR_RTOL = 2e-4  # bound of the estimate of the linearly implicit method, which is that of its order 2
-MAX_ENERGY_SHARE = 0.1  # of the stored energy that a step may have made and that is taken out again
+MAX_ENERGY_SHARE = 0.1  # of the stored energy: largest created energy that is removed from a step
 
 
 @kernel
@@ -49,7 +49,7 @@ def stored_energy(x, p, data, work):
 
 @kernel
 def power_of_torques(x, u, data, work):
-    """Power [W] into the unit at the ports that take a torque. Call `kinematics` first."""
+    """Power [W] into the unit at the ports with a torque as input. Call `kinematics` first."""
     P = 0.0
     for k in range(places.ports(data)):
         if places.port_springs(k, data) == 0:
@@ -59,9 +59,9 @@ def power_of_torques(x, u, data, work):
 
 @kernel
 def made_energy(h, E, P, x, u, p, data, work):
-    """Energy [J] above what there was and went in after the linearly implicit step that has just ended at `x`, or 0.
+    """Energy [J] created by the linearly implicit step that ended at `x`, or 0.
 
-    At its start there were the energy `E` [J] and `power_of_torques` `P`; losses count as zero.
+    At its start there were the energy `E` [J] and `power_of_torques` `P`; losses are taken as zero.
     """
     n = places.states(data)
     before = work[places.step_block(Block.START, data) : places.step_block(Block.STAGE, data)]
@@ -79,7 +79,8 @@ def made_energy(h, E, P, x, u, p, data, work):
 
 @kernel
 def keeps_balance(h, E, P, x, u, p, data, work):
-    """Take from speeds and forces in `x` what the step has made of energy, see `made_energy`; False if too much."""
+    """Remove the energy created by the step from speeds and forces in `x`, see `made_energy`; False if it is too
+    large."""
     made = made_energy(h, E, P, x, u, p, data, work)
     if made == 0.0:
         return True
@@ -96,7 +97,7 @@ def keeps_balance(h, E, P, x, u, p, data, work):
 
 @kernel
 def restore(x, data, work):
-    """Take `x` back to the start of the step."""
+    """Restore `x` to the start of the step."""
     for i in range(places.states(data)):
         x[i] = work[places.step_block(Block.START, data) + i]
 

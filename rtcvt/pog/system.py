@@ -260,7 +260,7 @@ def _traction(table: Table, data: Constants, unit: GearSystem, spins: list[Spin]
     settings = unit.traction
     if not spins or settings is None:
         return
-    from rtcvt.traction.law import law_numbers  # whose table takes what reads HDF5
+    from rtcvt.traction.law import law_numbers  # its table needs the reader of HDF5
 
     given = {"limit": settings.fluid.limit, **settings.model_dump(include=set(layout.TRACTION_P))}
     places = [table.add("parameter", row, given[key]) for key, row in layout.TRACTION_P.items()]
@@ -539,7 +539,7 @@ class Matrices:
     """The matrices of eqs. (2), (9) and (10) at a tilt, in the unit's order of gears and contacts.
 
     Shapes: R (n_K, n_J) [m]; Q1 (n_J, n_1); dQ1 (n_J, n_1), its derivative to theta; J and B_J (n_J, n_J)
-    [kg.m2], [N.m.s/rad]; B_delta_omega likewise; L1, N1, A1 (n_1, n_1); B1 (n_1, n_J). N1 is per rad/s of the
+    [kg.m2], [N.m.s/rad]; B_delta_omega in the same unit; L1, N1, A1 (n_1, n_1); B1 (n_1, n_J). N1 is per rad/s of the
     moving variable."""
 
     R: Matrix

@@ -1,4 +1,4 @@
-"""What the commands do with gear systems."""
+"""Tasks of the commands for gear systems."""
 
 from collections.abc import Mapping
 from itertools import pairwise

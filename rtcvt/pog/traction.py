@@ -6,8 +6,9 @@ with n rollers in all, n_c in a cavity with the end load F_e::
     v = R omega,   sigma = S omega,   u = (R_d omega_d - R_r omega_r)/2,   r = |R_d|,   N = F_e/(n_c |S_d|)
     tau = -n (R' F + S' M),    tau_d -= c_d omega_d |omega_d|,    tau_r -= n mu_B r_B (N |S_r| + |F|) sgn(omega_r)
 
-d is the disc, r the roller; the last two are oil on a disc and a roller's bearing by its load. The end
-load follows with a lag the largest of what goes in, the preload, and what a margin asks for where it is most::
+d is the disc, r the roller; the last two are the drag of oil on a disc and the bearing of a roller by its load. The end
+load follows with a lag the largest of three: the load at the input, the preload, and the demand of a margin where it is
+largest::
 
     T F_e' = min(max(F_in, F_min, margin n_c |S_d| |F|/Lambda), F_max) - F_e
 """
@@ -131,7 +132,7 @@ def end_load_rate(x, u, p, data, dx, work):
 
 @kernel
 def by_column(value, by_v, by_sigma, by_u, by_r, by_N, work):
-    """Derivative of F, M or Lambda at ``work[value]`` by those of what it follows from."""
+    """Derivative of F, M or Lambda at ``work[value]`` by its arguments."""
     s = work[value + 1] * by_v + work[value + 2] * by_sigma + work[value + 3] * by_u
     return s + work[value + 4] * by_r + work[value + 5] * by_N
 

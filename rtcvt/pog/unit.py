@@ -28,7 +28,7 @@ Mu = Annotated[float, Field(ge=0.0, le=1.0), asked_above(0.3)]
 Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
 Torque = Annotated[float, quantity_in("N.m", above=0.0)]
 Friction = Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
-_LOSS = 1.0  # [N.m], in place of a capacity: what a mesh takes goes with its force
+_LOSS = 1.0  # [N.m], in place of a capacity: the torque of a mesh's loss is proportional to its force
 
 Coordinate = str | float  # an expression of the unit's names, a quantity in m, or a number in m
 
@@ -91,9 +91,9 @@ class Gear(Record):
     friction: Friction = 0.0  # viscous, of its bearings
     dry_friction: Torque | None = None  # dry part, of its bearings in the housing or in its carrier
     axis: Axis  # that it turns about
-    carrier: str | None = None  # the gear that takes its axis along
+    carrier: str | None = None  # the gear that carries its axis
     w_max: Rating | None = None  # largest speed; a limit of the KERS controller
-    radius: Coordinate | None = None  # asserted at all its contacts; a planet's counts, whatever is drawn
+    radius: Coordinate | None = None  # checked at all its contacts; that of a planet overrides the drawing
     teeth: Annotated[int, Field(ge=3, le=10_000)] | None = None  # with the module, as a radius
     module: Annotated[float, quantity_in("m", above=0.0)] | None = None  # pitch diameter by teeth
     stepped: bool = False  # it has several radii
@@ -114,13 +114,13 @@ class Gear(Record):
 
 
 class Oil(Record):
-    """What the mean coefficient of friction of teeth follows from."""
+    """Data of the mean coefficient of friction of teeth."""
 
     force: Annotated[float, quantity_in("N", above=0.0)]  # tangential, at the pitch circle
     speed: Annotated[float, quantity_in("m/s", above=0.0)]  # of the pitch circle, against the carrier
     width: Annotated[float, quantity_in("m", above=0.0)]  # of the teeth
     viscosity: Annotated[float, quantity_in("Pa.s", above=0.0)]  # dynamic, of the oil as warm as it is
-    roughness: Annotated[float, quantity_in("m", above=0.0)] = 0.5e-6  # Ra, mean of both flanks
+    roughness: Annotated[float, quantity_in("m", above=0.0)] = 0.5e-6  # Ra, mean of the two flanks
     lubricant: Annotated[float, Field(gt=0.0, le=2.0)] = 1.0  # X_L: 1 for mineral oil, 0.8 for polyalphaolefin
 
 
@@ -147,7 +147,7 @@ class Contact(Record):
 
     @property
     def lossy(self) -> bool:
-        """Whether it says what it loses."""
+        """Whether it has its own loss."""
         return any(way is not None for way in (self.efficiency, self.friction, self.oil))
 
 
@@ -159,13 +159,13 @@ class RelativeFriction(Record):
 
 
 class Element(Record):
-    """What clutches and brakes share; without a capacity the element is in the shift table only."""
+    """Common keys of clutches and brakes; without a capacity the element is in the shift table only."""
 
     capacity: Torque | None = None  # largest torque
-    one_way: Literal["forward", "backward"] | None = None  # where it holds the first gear; without an actuation
+    one_way: Literal["forward", "backward"] | None = None  # locked direction of the first gear; without an actuation
     held: bool = False  # always closed, without an actuation
     stiffness: Annotated[float, quantity_in("N.m/rad", above=0.0)] | None = None  # torsional; stiff by default
-    damping: Annotated[float, quantity_in("N.m.s/rad", above=0.0)] | None = None  # beside it
+    damping: Annotated[float, quantity_in("N.m.s/rad", above=0.0)] | None = None  # parallel to the stiffness
     description: str = ""
 
     @model_validator(mode="after")
@@ -177,12 +177,12 @@ class Element(Record):
 
     @property
     def actuated(self) -> bool:
-        """Whether an input says how far it is closed."""
+        """Whether it has an input for its actuation."""
         return not (self.one_way or self.held)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Least and largest torque over the capacity; a positive one holds the first gear from turning forward."""
+        """Least and largest torque over the capacity; a positive one prevents forward rotation of the first gear."""
         return (-1.0 if self.one_way != "forward" else 0.0), (1.0 if self.one_way != "backward" else 0.0)
 
 
@@ -200,7 +200,7 @@ class Clutch(Element):
 class Brake(Element):
     """A friction brake between a gear and the housing; a positive torque goes into the housing."""
 
-    gear: str  # that it holds
+    gear: str  # gear that it brakes
 
     @model_validator(mode="before")
     @classmethod
@@ -217,13 +217,13 @@ class Rigid(Record):
 class Port(Record):
     """A flange: torque in and speed out, or speed in and torque out through a spring or a stiff coupling.
 
-    A gear may have several ports; their torques add up. `spring` is a shaft of the machine, whose speed goes in;
-    `flange` is what goes in where there is none.
+    A gear may have several ports; their torques add up. `spring` is a shaft of the machine with its speed as input;
+    `flange` is the input without a spring.
     """
 
     gear: str  # that the flange is on
-    flange: Literal["torque", "speed"] = "torque"  # what goes in
-    spring: Annotated[float, quantity_in("N.m/rad", above=0.0)] | None = None  # of a shaft whose speed goes in
+    flange: Literal["torque", "speed"] = "torque"  # input
+    spring: Annotated[float, quantity_in("N.m/rad", above=0.0)] | None = None  # of a shaft with its speed as input
     w_start: Speed = 0.0  # speed at the start
     tau_max: Torque | None = None  # largest torque in use, for scales
     description: str = ""
@@ -235,12 +235,12 @@ class Port(Record):
 
     @property
     def speed_in(self) -> bool:
-        """Whether a speed goes in and a torque comes out."""
+        """Whether the input is a speed and the output a torque."""
         return self.spring is not None or self.flange == "speed"
 
     @property
     def coupled(self) -> bool:
-        """Whether the speed goes in through the coupling of `rtcvt.model.coupling`."""
+        """Whether the speed is applied through the coupling of `rtcvt.model.coupling`."""
         return self.spring is None and self.flange == "speed"
 
 
@@ -265,7 +265,7 @@ class PositionController(Record):
 
 
 class Controller(Record):
-    """What moves the variable: one of these."""
+    """Controller of the moving variable: one of these."""
 
     kers: KersController | None = None  # torque controller of a KERS
     position: PositionController | None = None  # actuator that follows a set point
@@ -276,8 +276,8 @@ class Shift(Record):
 
     input: str  # port that drives
     output: str  # port that is driven
-    gears: dict[str, tuple[str, ...]] = Field(min_length=1, max_length=100)  # the elements that hold, by gear
-    efficiency: Annotated[float, Field(ge=0.01, le=1.0)] | None = None  # of contacts that do not say theirs
+    gears: dict[str, tuple[str, ...]] = Field(min_length=1, max_length=100)  # the closed elements, by gear
+    efficiency: Annotated[float, Field(ge=0.01, le=1.0)] | None = None  # of contacts without their own
 
 
 class TractionFluid(Record):
@@ -332,9 +332,9 @@ class GearSystem(Unit):
     frictions: dict[Name, RelativeFriction] = {}  # between gears on parallel axes, by name
     clutches: dict[Name, Clutch] = {}  # between gears, by name
     brakes: dict[Name, Brake] = {}  # that hold gears, by name
-    rigid: Rigid  # what the rigid model keeps
+    rigid: Rigid  # independent speeds of the rigid model
     ports: dict[Name, Port] = Field(min_length=1)  # flanges of the unit, by name
-    controller: Controller = Controller()  # what moves the variable
+    controller: Controller = Controller()  # controller of the moving variable
     traction: Traction | None = None  # how contacts transmit in the hybrid model
     shift: Shift | None = None  # table of the box's gears; its efficiency is part of the models
     solver: Solver = Solver()
@@ -358,7 +358,7 @@ class GearSystem(Unit):
             if gear.dry_friction is not None:
                 every[f"bearing.{name}"] = (Element(capacity=gear.dry_friction, held=True), (name, gear.carrier))
         found = {name: (element, pair) for name, (element, pair) in every.items() if element.capacity is not None}
-        for name in self.lossy:  # at its second gear, against the carrier of both
+        for name in self.lossy:  # at its second gear, against the carrier of the two
             one, two = self.contacts[name].between
             loss = Element(capacity=_LOSS, held=True)
             found[f"mesh.{name}"] = (loss, (two, self.gears[one].carrier or self.gears[two].carrier))
@@ -374,7 +374,7 @@ class GearSystem(Unit):
 
     @property
     def lossy(self) -> list[str]:
-        """Contacts that lose: those that say what, and all others if the shift table does."""
+        """Contacts that lose: those with their own loss, and all others if the shift table has one."""
         every = self.shift is not None and self.shift.efficiency is not None
         return [name for name, contact in self.contacts.items() if every or contact.lossy]
 
@@ -392,7 +392,7 @@ class GearSystem(Unit):
             No expression or quantity of that kind, or larger than a machine.
         """
         powers = dict.fromkeys(self.variables, 0.0)
-        for name, p in self.parameters.items():  # a bare number may stand for anything
+        for name, p in self.parameters.items():  # a bare number may have any unit
             powers[name] = float(p.unit == "m") if "unit" in p.model_fields_set else math.nan
         try:
             if not isinstance(value, str) or quantity.is_quantity(value):
@@ -402,12 +402,12 @@ class GearSystem(Unit):
             if not math.isnan(power) and power != (unit == "m"):
                 raise ValueError(f"{quantity.wanted(unit)}, which the units of its names do not give")
             size = 0.0
-            with suppress(ArithmeticError, ValueError):  # told when the radii are made
+            with suppress(ArithmeticError, ValueError):  # reported when the radii are computed
                 size = abs(found.evaluate(self.own_values))
             if size > quantity.MAX_MAGNITUDE:
                 raise ValueError(f"{quantity.wanted(unit)}, of a size up to {quantity.MAX_MAGNITUDE:g}")
             return found
         except ValueError as error:
-            told = "; in an expression, what has a unit is one of [parameters]"
+            told = "; in an expression, quantities with a unit are [parameters]"
             of_terms = isinstance(value, str) and quantity.is_quantity(value) and re.search(r"[*/(]", value)
             raise InputError(self.source, key, value, f"{error}{told if of_terms else ''}") from None

@@ -7,8 +7,8 @@ the disc's ``-n/r`` with its radius r there and the normal's part n away from it
     kappa_x = 1/r_0 - n/r = R_C/(r_0 r),    kappa_y = 1/r_crown - 1/r_0
 
 The fluid is elastic and plastic (Johnson and Tevaarwerk 1977, at the pressures of traction drives): it yields by a
-compliance H and carries no more shear than Lambda p. H goes with the thickness of the film, and this with u^(2/3)
-(Hamrock and Dowson 1977 have 0.67). Lambda falls as the film gets warmer, by dissipation q per area: between a
+compliance H and carries no more shear than Lambda p. H is proportional to the thickness of the film, and this to
+u^(2/3) (Hamrock and Dowson 1977 have 0.67). Lambda falls as the film gets warmer, by dissipation q per area: between a
 film h with conductivity k_f (Johnson and Tevaarwerk) and two bodies that pass a source of length 2 a (Archard 1959)::
 
     Lambda = Lambda_0/(1 + beta dT),    dT = q Theta,    Theta = h/(8 k_f) + (2/3) sqrt(2 a chi/(pi u))/k_s
@@ -23,7 +23,7 @@ K_STEEL, CHI_STEEL = 46.0, 1.2e-5  # conductivity [W/(m.K)] and diffusivity [m2/
 
 
 class Drawing(NamedTuple):
-    """What decides on the contact of one roller: lengths [m] as in the module's text."""
+    """Geometry of the contact of one roller: lengths [m] as in the module's text."""
 
     R_C: float
     r_0: float

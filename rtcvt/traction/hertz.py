@@ -1,6 +1,6 @@
-"""Hertz's contact of two smooth bodies, and what Kalker's linear theory says of their compliance in rolling.
+"""Hertz's contact of two smooth bodies, and their compliance in rolling by Kalker's linear theory.
 
-With the curvatures kappa_x along the rolling direction and kappa_y across, each the sum of those of both bodies, and
+With the curvatures kappa_x along the rolling direction and kappa_y across, each the sum of those of the two bodies, and
 q <= 1 the ratio of the axes of the ellipse, e^2 = 1 - q^2, K and E the complete elliptic integrals of modulus e
 (Johnson, *Contact Mechanics*, 1985, section 4.2)::
 
@@ -9,7 +9,7 @@ q <= 1 the ratio of the axes of the ellipse, e^2 = 1 - q^2, K and E the complete
     F_1^3 = 4 q^(3/2)/(pi e^2) sqrt((E/q^2 - K)(K - E))
 
 The shorter axis lies where the curvature is larger. a is the half axis along the rolling direction, b across it. All
-lengths and p_0 go with the cube root of N.
+lengths and p_0 are proportional to the cube root of N.
 """
 
 import math

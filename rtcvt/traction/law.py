@@ -47,7 +47,7 @@ class Of(Places):
 
 
 class Field(Places):
-    """What follows from the disc's radius, for a normal force of 1 N."""
+    """Fields over the disc's radius, for a normal force of 1 N."""
 
     A = "a/p_0 [m/Pa]"
     L_1 = "compliance of steel for creep [m/Pa]"
@@ -66,7 +66,7 @@ F, M, LAMBDA, P_0 = 0, 6, 12, 18
 
 
 def law_numbers(drawing: Drawing, fluid: Fluid, r_min: float, r_max: float) -> list[float]:
-    """The numbers of `Of` with the coefficients behind them, for radii of the disc from r_min to r_max [m]."""
+    """The numbers of `Of` with the coefficients after them, for radii of the disc from r_min to r_max [m]."""
     radii = r_min + 0.5 * (sites(N_R) + 1.0) * (r_max - r_min)
     rows = []
     for r in radii:
@@ -101,7 +101,7 @@ def fields_at(r, at, data, out):
 
 @kernel
 def contact_law(derivatives, v, sigma, u, r, N, Lambda_0, at, data, out):
-    """Force and moment of a contact, and what else is told, into `out` (`LAW_SIZE` numbers); with `derivatives` or 0.
+    """Write force and moment of a contact and further results to `out` (`LAW_SIZE` numbers); with `derivatives` or 0.
 
     `at` is the place of `law_numbers` in `data`.
     """

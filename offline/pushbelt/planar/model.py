@@ -13,26 +13,26 @@ A step:  positions | ring shape | element-ring | element-element | flank points,
 of the ring, friction on it | new velocities of the elements | of the sheaves.
 
 Stability. Stiff are the ring (l_R/N_B sqrt(rhoA/EA): 1.3e-6 s with 104 finite elements) and the joints
-(2/sqrt(2 k_R/m_E + ...)). The thesis' 1e-6 s holds for 220 elements and 104 ring nodes.
+(2/sqrt(2 k_R/m_E + ...)). The thesis' 1e-6 s is for 220 elements and 104 ring nodes.
 
-Multirate scheme. The ring costs an eighth of a step and bounds it. With n_R = 2 it takes its own steps h = dt/n_R, the
+Multirate scheme. The ring costs an eighth of a step and limits it. With n_R = 2 it makes its own steps h = dt/n_R, the
 elements, sheaves and all contacts dt = 2.5e-6 s. Between two evaluations of the contacts the ring keeps their loads in
-the frames of its chords (`ring.to_chords`); what that asks of saddles and ears is in `element_ring`. n_R = 1 is the
-explicit scheme of the source. A stiffer ring takes more steps (`ring_set.largest_step`).
+the frames of its chords (`ring.to_chords`); the consequences for saddles and ears are in `element_ring`. n_R = 1 is the
+explicit scheme of the source. A stiffer ring needs more steps (`ring_set.largest_step`).
 
-Set-valued scheme. With `rigid.Rigid` saddles and ears are rigid, as the source has them, and their Lambda is found at
+Set-valued scheme. With `rigid.Rigid` saddles and ears are rigid, as in the source, and their Lambda is found at
 the end of the step; the rest is the explicit scheme.
 
 Energy. Forces do their work at the mean of old and new velocities, which makes the change of kinetic energy exact.
-Every frame holds the energies stored at its time and the works since the frame before: inputs positive into the belt,
+Every frame has the energies stored at its time and the works since the frame before: inputs positive into the belt,
 losses positive. What remains, inputs - losses - change of stored energy, is the error of the scheme: the work of a
 spring over a step is the trapezoidal rule of its potential.
-Every spring, damper and friction books its own work, from its own force and its own relative velocity. What elements
-and ring give each other through saddles and ears is also summed from the forces on both, for each half of the belt:
-around the belt these works cancel, whatever the forces are, and an error of one would not be seen in the whole.
+Each spring, damper and friction records its own work, from its own force and its own relative velocity. The work
+between elements and ring through saddles and ears is also summed from the forces on both, for each half of the belt:
+around the belt these works cancel for any forces, and an error of one would not be visible in the whole.
 
-Repetition is bit-identical, also across calls: sines and cosines are turned from step to step and made anew at each
-frame, which is where a call may end and another begin.
+Repetition is bit-identical, also across calls: sines and cosines are rotated from step to step and computed again at
+each frame, the only place where calls begin and end.
 """
 
 from typing import Any
@@ -166,7 +166,7 @@ def residual(out: Frames) -> tuple[float, float, float]:
     Returns
     -------
     float, float, float : inputs - losses - change of stored energy [J]; losses [J]; throughput [J], the largest of what
-        the two shafts and the two clamping forces carry. What is unaccounted for between elements and ring is in
+        the two shafts and the two clamping forces. The unaccounted work between elements and ring is in
         `Frames.rest`, by pulley; it is part of the first.
     """
     return ledger.residual(out.work, out.stored)
@@ -181,7 +181,7 @@ def run(
     ----------
     m : Model
     x : State
-        Start; holds the end afterwards.
+        State at the start; afterwards that at the end.
     inputs : (n + 1, 7) array
         Boundary values (`parameters.boundary_at`) at the start and at the n plot steps, linear in between.
     steps : int
@@ -197,7 +197,7 @@ def run(
     -------
     Frames, int
         Results at the n plot steps, and how many are valid: fewer than n if the belt left its place (a step that is too
-        large, or clamping forces that do not hold the belt), or if rigid contacts were not solved (`rigid.WRONG`).
+        large, or clamping forces that are too small), or if rigid contacts were not solved (`rigid.WRONG`).
     """
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
@@ -272,8 +272,8 @@ def _move_ring(m: Model, x: State, w: RingScratch, h: float) -> None:
 
 @spliced
 def _drift(m: Model, x: State, w: RingScratch, n_R: int, h: float, book: Any) -> Any:
-    """All steps of the ring but the last, alone, under the loads that it holds; what these give it [J], at the primary
-    and at the secondary."""
+    """All steps of the ring but the last, alone, under its constant loads; returns their work [J], at the primary and
+    at the secondary."""
     given_I = 0.0
     given_O = 0.0
     for _ in range(n_R - 1):
@@ -299,7 +299,8 @@ def _move_sheaves(s: Any, sd: Any, dt: float) -> None:
 def _touch_ring(
     m: Model, x: State, e: ElementScratch, r: RingScratch, c: SaddleScratch, dt: float, h: float, book: Any
 ) -> Any:
-    """Saddles and ears, with the friction of the last step; what these took and stored [J], at both pulleys."""
+    """Saddles and ears, with the friction of the last step; returns their losses and stored energies [J], at the two
+    pulleys."""
     zero(e.f_R)
     zero(x.held)
     c.touch.turn[0] = x.turn[0]
@@ -329,7 +330,7 @@ def _touch_sheaves(m: Model, x: State, e: ElementScratch, fl: Flanks, mx: Maxwel
 
 @spliced
 def _advance_ring(m: Model, x: State, w: RingScratch, h: float, book: Any) -> None:
-    """New velocities of the ring, but for what friction of saddles and ears changes; it holds their loads."""
+    """New velocities of the ring without the change by friction of saddles and ears; the ring keeps their loads."""
     _copy2(x.u_R, w.u)
     to_chords(m.ring, w.shape, w.load, x.held)
     p_axial, p_bend = forces(m.ring, x.q_R, x.u_R, w.cs, w.sn, w.shape, w.rate, w.load, w.F, w.tension)
@@ -383,8 +384,8 @@ def _settle_ring(
     book: Any,
     rest: Any,
 ) -> None:
-    """Works of elements and ring on each other at their mean velocities: of `given` and these, what is neither stored
-    nor lost, `own`."""
+    """Works of elements and ring on each other at their mean velocities: of `given` and these, the part that is neither
+    stored nor lost, `own`."""
     E_I, E_O = _powers(e.f_R, e.u, c.touch, m.saddle.x_mid)
     _middle(x.u_R, r.u)
     rate_of(m.ring, r.u, r.shape, r.rate)

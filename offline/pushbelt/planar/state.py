@@ -23,7 +23,7 @@ N_JOINT = len(CONTACTS)
 
 
 class Model(NamedTuple):
-    """What does not change during a run; the laws of contact are chosen here, by their types, and compiled in.
+    """Constants of a run; the laws of contact are chosen here, by their types, and compiled in.
 
     ring: `ring.Ring` or `cosserat.Cosserat`; saddle: `element_ring.Unilateral`, `Bilateral` or `rigid.Rigid`; friction:
     of the flanks, `friction.Coulomb` or `Stribeck`; deflection: of the sheaves, `maxwell.Coupled` or `Decoupled`;
@@ -60,7 +60,7 @@ class State(NamedTuple):
     r: Annotated[Array, (2,), "m", "mean radius of the coupled law; 0: a new state"]
     damper: Annotated[Array, ("N_E", 6), "N, N m, m/s, rad/s", "joints in the last step: force of the dampers, twist"]
     memory: Annotated[Array, ("N_E", N_MEMORY), "SI", "saddles and ears in the last step (`element_ring`)"]
-    load: Annotated[Array, (2,), "rad, rad/s", "the secondary's load: twist of its shaft, speed behind it"]
+    load: Annotated[Array, (2,), "rad, rad/s", "the secondary's load: twist of its shaft, speed after it"]
     held: Annotated[Array, ("N_B", N_LOAD), "N, N m", "load of the ring from the last step (`ring.to_chords`)"]
     rub: Annotated[Array, ("N_E", 3), "N, N, N m", "friction of the flanks on each element in the last step"]
     turn: Annotated[Array, (1,), "rad/s", "round run of the ring's layers (`layers`)"]
@@ -85,7 +85,7 @@ class Frames(NamedTuple):
     deflection: Annotated[Array, ("n", 2, "n_z"), "m", "Fourier coefficients of the sheaves' deflection"]
     work: Annotated[Array, ("n", len(WORKS)), "J", "`ledger.WORKS` since the last frame"]
     stored: Annotated[Array, ("n", len(STORES)), "J", "`ledger.STORES`"]
-    rest: Annotated[Array, ("n", 2), "J", "given by elements and ring since the last frame, neither stored nor lost"]
+    rest: Annotated[Array, ("n", 2), "J", "work of elements and ring since the last frame, neither stored nor lost"]
     active: Annotated[NDArray[np.int64], ("n", 3), "1", "closed element-element, element-ring, flank contacts"]
 
 
@@ -134,7 +134,8 @@ class SaddleScratch(NamedTuple):
 
 @declared
 class FlankScratch(NamedTuple):
-    """Of the contacts of elements and sheaves. `deflection` holds z and r of the state: kernels use them here only."""
+    """Scratch of the contacts of elements and sheaves. `deflection` has z and r of the state: kernels use them here
+    only."""
 
     points: Flanks
     deflection: Maxwell

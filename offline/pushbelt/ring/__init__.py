@@ -1,1 +1,1 @@
-"""The ring set: the rods that stand for it, behind one interface, `ring_set`."""
+"""The ring set: rods as its models, with one interface, `ring_set`."""

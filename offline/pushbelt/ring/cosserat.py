@@ -5,17 +5,17 @@ Vertices r_k and section angles gamma_k of the N_B edges between them, `rods.pla
     d = r_k+1 - r_k,  t = (cos gamma, sin gamma),  a = t.d - l,  b = n.d                         (6.50)
     V = (EA a^2 + GA b^2)/(2 l) + EI (gamma_k - gamma_k-1)^2/(2 l)                                (6.52), (6.60)
 
-Damping is proportional to a', b' and to the rate of curvature, (6.37). That of shear and bending gives the fastest mode
-of the section no higher damping ratio than extension gives its own, else it would shorten the step.
+Damping is proportional to a', b' and to the rate of curvature, (6.37). The fastest mode of the section by that of shear
+and bending has no higher damping ratio than that of extension, else the step would be shorter.
 
-Contour. It goes through the vertices; its tangent at a vertex halves the angle between both chords, and between
+Contour. It goes through the vertices; its tangent at a vertex halves the angle between the chords, and between
 vertices it is the cubic of `ring` with c_L = c_R = 0: the local interpolation of section 6.2.3 with the trihedral of
 the curve, (6.91). So the rows of `shape`, `rate` and `load`, and with them all contacts, are those of `ring`. Loads act
 on vertices only, a moment on the section as a couple on them: on the section angle, whose inertia is small, friction
 would be stiff.
 
 Length. Strain (6.22) is that of chords. On an arc of radius r the contour is longer by l^2/(24 r^2), all around by
-l^2/24 times the integral of kappa^2; the relaxed edges are shorter by what that makes at ratio 1.
+l^2/24 times the integral of kappa^2; the relaxed edges are shorter by this length at ratio 1.
 
 Inertia. `rotatory` multiplies the rotatory inertia rhoA EI/EA of a layer that bends. At 1 the sections vibrate against
 shear with sqrt(GA/rhoI), some thirty times faster than the ring's axial waves: the largest step is then as much
@@ -254,7 +254,7 @@ def forces(R: Cosserat, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any,
 
     Returns
     -------
-    float, float : power taken by damping of strain and of bending [W]
+    float, float : power of the damping of strain and of bending [W]
     """
     N_B = R.N_B
     li = 1.0 / R.l

@@ -4,8 +4,8 @@ Each finite element has the coordinates of (6.1)
 
     q_g = (x_L, y_L, phi_L, c_L, c_R, x_R, y_R, phi_R)
 
-that is position and section angle of its two nodes and two deflections c_L, c_R of its own. The method (Zander) keeps
-a second, internal set in which large rigid motion and small deformation are apart; (6.2) maps one to the other without
+that is position and section angle of its two nodes and two deflections c_L, c_R of its own. The method (Zander) has a
+second, internal set that separates large rigid motion and small deformation; (6.2) maps one to the other without
 iteration. The internal set used here belongs to the chord d = r_R - r_L with direction t and normal n:
 
     q_i = (r_L, phi_S, lambda, theta_L, theta_R, c_L, c_R)
@@ -16,7 +16,7 @@ iteration. The internal set used here belongs to the chord d = r_R - r_L with di
     a      = 128/9 (c_L + c_R),  b = 256/9 (c_L - c_R)
 
 The first part of w is the cubic of the end slopes, the second vanishes at the nodes with its slope; c_L and c_R are
-what it adds at the quarter points. The two parts are orthogonal in bending energy.
+its values at the quarter points. The two parts are orthogonal in bending energy.
 
     eps = lambda - 1 + 1/(2 l) int (dw/dx)^2 dx                    mean stretch: one tension S per finite element
     V   = EA l eps^2 / 2 + EI / 2 int (d2w/dx2)^2 dx
@@ -27,17 +27,17 @@ which is 7.8 kN of tension. It also carries the tension's stiffness against late
 
 The mass is lumped, one number for each coordinate: rhoA l on x and y, 2/105 rhoA l^3 on phi (the two cubics that meet
 at the node), 0.4378 rhoA l on c (the diagonal of the consistent mass). Momentum and angular momentum of the lumped
-model are conserved exactly. The lumped model bears a step of l/c_0, c_0 = sqrt(EA/rhoA); the consistent mass would
-bear 0.58 of that, less than 1e-6 s with 104 elements.
+model are conserved exactly. The lumped model is stable up to a step of l/c_0, c_0 = sqrt(EA/rhoA); the consistent mass
+up to 0.58 of that, less than 1e-6 s with 104 elements.
 
-What c_L and c_R are worth: with both held at zero, thrust ratio, slip and peak forces of OD, MED and LOW differ by less
-than they fluctuate (MED at 74.58 N m, 0.1 to 0.2 s: thrust ratio 1.52 and 1.51, 99 % of the flank forces below 506 N in
-both), at the same step and 33 us for a step in both. They keep curvature and load within a finite element right and
-cost nothing, so they stay.
+Value of c_L and c_R: with both fixed at zero, thrust ratio, slip and peak forces of OD, MED and LOW differ by less than
+they fluctuate (MED at 74.58 N m, 0.1 to 0.2 s: thrust ratio 1.52 and 1.51, 99 % of the flank forces below 506 N in the
+two), at the same step and 33 us for a step in both. They make curvature and load within a finite element right at no
+cost, so they stay.
 
 A finite element is described to its users by a row of `shape` (position level) and of `rate` (velocity level);
-contacts read points with `point` and `velocity` and leave their loads in rows of `load` by `push`. These rows are all
-that contacts know of a ring: another rod takes its place in `ring_set`.
+contacts read points with `point` and `velocity` and add their loads to rows of `load` by `push`. These rows are the
+whole interface between contacts and a ring: `ring_set` may have another rod.
 """
 
 from collections.abc import Callable
@@ -66,7 +66,7 @@ FX, FY, HX, HY, QL, QR, QA, QB, QS = range(9)
 
 
 class Ring(NamedTuple):
-    """A ring set as the kernels want it; SI units.
+    """A ring set for the kernels; SI units.
 
     N_B finite elements of relaxed length l, axial and bending stiffness EA [N], EI [N m^2], their damping d_axial
     [N s] and d_bend [N m^2 s], the lumped masses m [kg], J [kg m^2], m_c [kg], and half the height of the set h2 [m].
@@ -138,7 +138,7 @@ def move(R: Ring, q: Any, u: Any, c: Any, s: Any, dt: float) -> None:
         c[k], s[k] = turned(c[k], s[k], turn)
 
 
-_TAIL = 1.0 / 71.6  # last coefficient of the series, which stands for all that follow
+_TAIL = 1.0 / 71.6  # last coefficient of the series, which replaces all further ones
 _SMALL = 0.15  # [rad]
 
 
@@ -154,7 +154,8 @@ def arcsin(s: float) -> float:
 
 @compiled
 def _chords(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, first: Any, behind: Any, other: Any, shape: Any) -> float:
-    """Rows `first` to `behind` of `shape`, right nodes from `other` on (unsigned); how many angles are not small."""
+    """Rows `first` up to `behind` of `shape`, right nodes from `other` on (unsigned); returns the number of angles that
+    are not small."""
     far = 0.0
     least = 1.0 - 0.5 * _SMALL * _SMALL
     for k in range(first, behind):
@@ -284,7 +285,7 @@ def velocity(shape: Any, rate: Any, k: int, xi: float, w: float) -> Any:
 def push(shape: Any, load: Any, k: int, xi: float, w: float, Fx: float, Fy: float, M: float) -> None:
     """Load finite element `k` at `xi` with a force [N] on the neutral fibre and a moment [N m] on the section.
 
-    Adds to row k of `load` (N_B, 9) what makes the virtual power equal to that of `velocity`.
+    Adds the loads with the virtual power of `velocity` to row k of `load` (N_B, 9).
     """
     o = 1.0 - xi
     eta = xi * o
@@ -365,10 +366,10 @@ def largest_mobility(surface: Callable[..., Any], N_B: int, size: int, n: int) -
 
 @compiled
 def to_chords(R: Ring, shape: Any, load: Any, held: Any) -> None:
-    """Add loads in the frames of the chords: what `from_chords` gives back when the ring has moved on.
+    """Add loads in the frames of the chords; `from_chords` returns them after the ring has moved.
 
-    A load that keeps its direction while its chord turns works on what the ring only turns: it takes part of the power
-    that the belt carries.
+    A load with constant direction on a turning chord would do work on the ring's rotation: it would remove part of the
+    power that the belt transmits.
     """
     for k in range(R.N_B):
         c = shape[k, NY]
@@ -407,7 +408,7 @@ def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any, bow: Any
 
     Returns
     -------
-    float, float : power taken by axial damping and by bending damping [W] at the velocities of `rate`
+    float, float : power of axial damping and of bending damping [W] at the velocities of `rate`
     """
     N_B = R.N_B
     l = R.l  # noqa: E741

@@ -1,11 +1,11 @@
-"""What the belt asks of its ring set. Two rods answer: the beam of `ring` and the rod of `cosserat`.
+"""Interface of the ring set for the belt, with two implementations: the beam of `ring` and the rod of `cosserat`.
 
 A ring has N_B pieces of relaxed length l and the half height h2. Its coordinates q, velocities u and forces F are
-(N_B, n) arrays, cs and sn cosine and sine of its angles. Each piece has a row of `shape`, `rate` and `load`: that is
-all that contacts know of it (`ring.point`, `velocity`, `push`). Which kernel runs depends on the ring's type, when the
-step is compiled.
+(N_B, n) arrays, cs and sn cosine and sine of its angles. Each piece has a row of `shape`, `rate` and `load`, the whole
+interface for contacts (`ring.point`, `velocity`, `push`). The kernel is chosen by the ring's type, when the step is
+compiled.
 
-Largest step. The scheme of the belt takes u+ = u + dt M^-1 F(q, u), q+ = q + dt u+. A mode with the frequency omega and
+Largest step. The scheme of the belt is u+ = u + dt M^-1 F(q, u), q+ = q + dt u+. A mode with the frequency omega and
 the damping ratio zeta is stable up to
 
     dt = 2/omega (sqrt(1 + zeta^2) - zeta)
@@ -80,7 +80,7 @@ def forces(R: Any, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any, load
 
     Returns
     -------
-    float, float : power taken by damping of strain and of bending [W]
+    float, float : power of the damping of strain and of bending [W]
     """
 
 
@@ -106,7 +106,7 @@ def kinetic_energy(R: Any, u: Any) -> Any:
 
 @by_law
 def nodes(R: Any, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any, q_R: Any, u_R: Any) -> Any:
-    """Write q_R, u_R (N_B, 5) of the beam of `ring` that has the same contour: what files keep."""
+    """Write q_R, u_R (N_B, 5) of the beam of `ring` that has the same contour, as stored in files."""
 
 
 # --- redundant coordinates
@@ -192,7 +192,7 @@ class Spectrum(NamedTuple):
 
     omega (m,) angular frequencies [rad/s], negative if unstable; zeta (m,) damping ratios; share (m, 4): of the kinetic
     energy, motion along the ring, across it, rotation of nodes or sections, deflections within the pieces; step: the
-    largest that all modes bear [s]; bounding: the mode that bounds it.
+    largest stable step of all modes [s]; bounding: the mode that limits it.
     """
 
     omega: Array

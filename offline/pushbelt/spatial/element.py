@@ -1,6 +1,6 @@
 """An element in space: a rigid body with six freedoms (Cebulla 2014, section 3.2.1).
 
-Columns 0 to 2 are those of the planar element, 3 to 5 what space adds:
+Columns 0 to 2 are those of the planar element, 3 to 5 the spatial ones:
 
     q = (x, y, phi | z, roll, yaw),    u = (v_x, v_y, omega_z | v_z, omega_x, omega_y)
 
@@ -13,15 +13,16 @@ about y, then roll about x, and the angular velocity in the element's own frame 
 
     m v' = F,    Theta omega' = M + (Theta omega) x omega                        Theta = diag, about the principal axes
 
-The gyroscopic moment (Theta omega) x omega is taken at the mean of old and new omega, with Theta omega of the start:
+The gyroscopic moment (Theta omega) x omega is evaluated at the mean of old and new omega, with Theta omega of the
+start:
 
     (Theta - dt/2 H) (omega+ - omega) = dt H omega,   H a = (Theta omega) x a
 
-H is skew, so that it does no work over a step, to rounding; the step is of first order. An element that neither rolls
-nor yaws keeps the planar numbers to the bit.
+H is skew, so that it does no work over a step, to rounding; the step is of first order. An element without roll and yaw
+has the planar numbers to the bit.
 
 Mirrored view. A side sigma = -1 is seen in the mirror z -> -z: z, roll, yaw, v_z, omega_x, omega_y and the entries of R
-with one index z change their sign, and so do F_z, M_x, M_y. One set of kernels then does both sides.
+with one index z change their sign, and so do F_z, M_x, M_y. One set of kernels then computes both sides.
 """
 
 from typing import Any, NamedTuple

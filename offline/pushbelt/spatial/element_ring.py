@@ -1,9 +1,9 @@
 """Contacts of the elements with one ring set in space (Cebulla 2014, sections 3.2.2 and 5.1).
 
-One side at a time, in the mirrored view of `element`: z counts outwards. The ring's neutral fibre has the planar frame
-t, n, b = e_z and, from `lateral`, its place z_r, slope z' along the arc and the roll alpha of its section. At the place
-s nearest in the plane to the element's saddle (or ear), with P the point of the saddle's line at the lateral place
-z_s = z_r -+ alpha h/2 of the ring's inner (outer) surface,
+One side at a time, in the mirrored view of `element`: z is positive outwards. The ring's neutral fibre has the planar
+frame t, n, b = e_z and, from `lateral`, its place z_r, slope z' along the arc and the roll alpha of its section. At the
+place s nearest in the plane to the element's saddle (or ear), with P the point of the saddle's line at the lateral
+place z_s = z_r -+ alpha h/2 of the ring's inner (outer) surface,
 
     saddle   g = (r - P).n - h/2,     ear   g = (P - r).n - h/2,     m = n.R e_z/R_zz slope of the saddle's line
     pillar   g = z_r - w_R/2 - (z of the pillar's plane at r)
@@ -13,8 +13,8 @@ z_s = z_r -+ alpha h/2 of the ring's inner (outer) surface,
 f_n = max(0, -k g - d g'). A bilateral saddle has f_n = -k g - d g' of either sign, and no ear; it is flat. The flat
 saddle touches the ring at the middle of its width, as in the source, whatever its roll. A crowned saddle, of radius R_c
 across the travel, touches where both slopes are equal, eta from the ring's middle and c from the saddle's, but not
-beyond the edges of either: it turns the ring's section, and the section's bending on the pulley (`lateral`) makes the
-ring run. x is the ring's offset from the saddle's middle; `tracking` is the source's
+beyond the edges of either: it rotates the ring's section, and the section's bending on the pulley (`lateral`) moves the
+ring laterally. x is the ring's offset from the saddle's middle; `tracking` is the source's
 law over it, instead of a crown. Both are chosen by numbers: R_c = 0 is flat, F = 0 without tracking.
 
 All forces derive from their potentials: a lateral force F_z has the component -F_z z' along the ring, which slides
@@ -22,16 +22,16 @@ lengthwise past the element.
 
 Friction acts in the surface, along t and across, with one coefficient. It is that of the slip v at the end of the step,
 sought as in the planar `element_ring`: the step is first taken with the friction f_0 of the step before, and from the
-slips v_0 that it ends with
+slips v_0 at its end
 
     c = v_0 - G f_0,    s = c + G f,    f = -mu_R |f_n| s/sqrt(s^2 + v_muR^2)
 
-one proximal step leads to f, along c and in the cone at all times. G = dt W is at least what one unit of friction at
-all contacts of a side does to their slips within the step, whichever way it acts.
+one proximal step leads to f, along c and in the cone at all times. G = dt W is at least the change of the slips at a
+side by one unit of friction at all its contacts within the step, in any direction.
 
-With held forces (`lead`, `pushbelt.element_ring`) the gap's rate and the springs are taken ahead as there.
+With constant forces (`lead`, `pushbelt.element_ring`) the gap's rate and the springs are extrapolated as there.
 
-Forces on both bodies act at the same point. Works are booked from each force and its own velocity, the mean of two
+Forces on the two bodies act at the same point. Works are recorded from each force and its own velocity, the mean of two
 steps; switching as in `element_element`. Loops over all saddles are without a branch, on copies of the ring's rows;
 ears and pillars, of which few are closed, follow one by one.
 """
@@ -71,7 +71,7 @@ class Guide(NamedTuple):
 
     z_S: middle of the saddle, half_S: half its width; z_P: pillar; half_R: half the ring's width; crown: radius of the
     saddle across the travel, 0: flat; W: inverse mass against friction, W_E: the part that elements have in it; k_P,
-    d_P: pillar; bilateral: the saddle holds the ring in both directions.
+    d_P: pillar; bilateral: the saddle acts on the ring in both directions.
     """
 
     N_E: int
@@ -103,7 +103,7 @@ class Touch(NamedTuple):
     xi: Annotated[Array, ("N_E",), "1", "place in it"]
     shape: Annotated[Array, ("N_E", N_SHAPE), "m, rad", "its row"]
     rate: Annotated[Array, ("N_E", N_RATE), "m/s, rad/s", "its row"]
-    load: Annotated[Array, ("N_E", N_LOAD), "N, N m", "what the contact adds to its row"]
+    load: Annotated[Array, ("N_E", N_LOAD), "N, N m", "load of the contact on its row"]
     across: Annotated[Array, ("N_E", 4), "m, rad", "z of the ring, its step to the next node, Theta_x, Theta_y"]
     turning: Annotated[Array, ("N_E", 3), "m/s, rad/s", "rates of z, Theta_x, Theta_y"]
     at: Annotated[Array, ("N_E", 12), "SI", "place"]
@@ -130,18 +130,18 @@ def guide(
     belt, R : Belt, Ring
         The belt as a whole; one ring set.
     w_S, w_P, w_R : float
-        Widths of both saddles together with the pillar, of the pillar, of one ring set [m].
+        Widths of the two saddles together with the pillar, of the pillar, of one ring set [m].
     crown : float
         Radius [m], 0 for a flat saddle.
     law : Tracking
     W : float
         Largest inverse mass against friction at one side's contacts [1/kg].
     W_E : float
-        The part of it that elements have.
+        The part of W that elements have.
     k_P : float
         Stiffness of the pillar [N/m]; its damping has the ratio of the saddle's.
     bilateral : bool
-        A saddle that holds the ring in both directions, and no ear.
+        A saddle that acts on the ring in both directions, without an ear.
     """
     return Guide(
         N_E=belt.N_E,
@@ -211,7 +211,7 @@ def _rates(R: Ring, rate: Any, u_L: Any, at: Touch, i: int) -> None:
 
 @inlined
 def _load(R: Ring, at: Touch, i: int, load: Any, F_L: Any) -> None:
-    """Load the ring with what the contact of element i gives."""
+    """Load the ring with the force of the contact of element i."""
     k = at.k[i]
     xi = at.xi[i]
     for c in range(N_LOAD):
@@ -335,8 +335,8 @@ def _meet(p: Guide, R: Ring, side: float, sigma: float, q: Any, R_E: Any, at: To
 
 @inlined
 def _slip(R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int) -> Any:
-    """Velocity of the element against the ring's surface: along, across, rate of the gap, and what the turning of the
-    ring adds to it per second of lead."""
+    """Velocity of the element against the ring's surface: along, across, rate of the gap, and its change per second of
+    lead by the rotation of the ring."""
     v, o = _twist(u, _frame(R_E, sigma, i), sigma, i)
     h = side * R.h2
     t_x = at.at[i, T_X]
@@ -392,7 +392,7 @@ def _press(
 
 @inlined
 def _remember(at: Touch, i: int, memory: Any, o: int) -> None:
-    """What the next step needs of a contact, but its friction."""
+    """Write the data of a contact for the next step, except its friction."""
     memory[i, o + 2] = at.force[i, V_T]
     memory[i, o + 3] = at.force[i, V_L]
     memory[i, o + 4] = at.force[i, DAMPER]
@@ -564,12 +564,12 @@ def ring_forces(
     N : (N_E, 6), written but for friction: saddle, ear, friction along, friction across (outwards), pillar, tracking,
         on the element [N]
     memory : (N_E, MEMORY) of the last step; updated but for friction
-    at, ear : Touch of saddles and ears; written: what `ring_friction` needs
-    dt, lead : step, and how far the forces are taken ahead [s]: 0 if the ring steps with the elements
+    at, ear : Touch of saddles and ears; written for `ring_friction`
+    dt, lead : step, and the time by which forces are extrapolated [s]: 0 if the ring steps with the elements
 
     Returns
     -------
-    float, float : work that friction took in the last step, and that dampers and switching took [J]
+    float, float : loss of friction in the last step, and that of dampers and switching [J]
     """
     for i in range(p.N_E):
         _position(R, s_R[i], shape, q_L, at, i)
@@ -605,7 +605,7 @@ def ring_forces(
 
 @inlined
 def _rub(p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int, G: float) -> None:
-    """Friction of a contact, in `at.seen`, and what changes by it, `at.give` and `at.wrench`."""
+    """Friction of a contact, in `at.seen`, and its changes `at.give` and `at.wrench`."""
     v_t, v_l, _, _ = _slip(R, side, sigma, u, R_E, at, i)
     f_t = at.force[i, RUB_T]
     f_l = at.force[i, RUB_L]
@@ -624,14 +624,14 @@ def ring_friction(
     p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, rate: Any, load: Any, u_L: Any, F_L: Any, f: Any, N: Any,
     memory: Any, at: Touch, ear: Touch, G: float,
 ) -> None:  # fmt: skip
-    """Friction of all contacts of one side: from that of the last step, which `ring_forces` left, to that of this.
+    """Friction of all contacts of one side: from that of the last step, as left by `ring_forces`, to that of this step.
 
     Parameters
     ----------
     u, rate, u_L : velocities of elements and ring at the end of the step, with the friction of the last step
-    load, F_L, f : what friction changes is added
+    load, F_L, f : the change by friction is added
     N : its columns of friction are written; memory : its friction is written
-    G : what one unit of friction does to the slips at most [m/s/N]: dt W, in the multirate scheme with more of W_E
+    G : largest change of slips by one unit of friction [m/s/N]: dt W, in the multirate scheme with more of W_E
 
     Others as for `ring_forces`.
     """

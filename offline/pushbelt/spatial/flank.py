@@ -3,8 +3,9 @@
 A side is seen in the mirrored view of `element`; there its cone, contact points, penetration and axial law are those of
 `flank`, at points that also move with z, roll and yaw. Each side has its own sheaves and its own deflection.
 
-New velocities. N follows from penetration and approach as in `flank`; friction is sought with the velocity u+ that it
-leads to. In the frame of an element, with arms a and normals n of its closed points (both sides, one or two each),
+New velocities. N follows from penetration and approach as in `flank`; friction and the resulting velocity u+ are
+solved together. In the frame of an element, with arms a and normals n of its closed points (both sides, one or two
+each),
 
     M (u+ - u) = dt f + dt sum G' (N n + T),    T = -kappa(|v_T|) v_T,    v_T = (1 - n n')(G u+ - v_sheave)
 
@@ -13,9 +14,9 @@ in all. As in `flank` they are the minimum of a convex function for friction tha
 steps solve a symmetric positive definite system each, by L D L'; T is within mu N and exact (`EXACT`). Forces and
 moments on the sheaves are the opposite of those on the flanks, about all axes.
 
-Loops run over the stretches of the belt that lie at one pulley, without a branch inside; a side that no sheave touches
-has N = 0 there. The Newton steps take whole vectors (`flank.whole`). Where many elements are not exact behind them, as
-in large steps, all take three more; those that still are not are done one by one.
+Loops run over the stretches of the belt at one pulley, without a branch inside; a side without a sheave has N = 0
+there. The Newton steps process whole vectors (`flank.whole`). Where many elements are not exact after them, as in large
+steps, all make three more; the remaining ones are solved one by one.
 """
 
 from typing import Annotated, NamedTuple
@@ -54,10 +55,10 @@ _FEW = 6  # elements to be done one by one; for more the Newton steps of all are
 
 @declared
 class Flanks(NamedTuple):
-    """Contact points on the flanks of one side, and what acts there, in its view; stretches as in `flank.Flanks`."""
+    """Contact points on the flanks of one side, and their forces, in its view; stretches as in `flank.Flanks`."""
 
     points: Annotated[tuple[int, ...], ("n_p",), "1", "as many as contact points"]
-    stretch: Annotated[NDArray[np.uint64], ("N_E", 2), "1", "first element of each stretch, the one behind its last"]
+    stretch: Annotated[NDArray[np.uint64], ("N_E", 2), "1", "first element of each stretch, the one after its last"]
     at: Annotated[NDArray[np.int64], ("N_E",), "1", "pulley of each stretch"]
     n_stretch: Annotated[NDArray[np.int64], (1,), "1", "number of stretches"]
     pulley: Annotated[NDArray[np.int64], ("N_E",), "1", "pulley of each element"]
@@ -69,7 +70,7 @@ class Flanks(NamedTuple):
     arm: Annotated[Array, ("N_E", "n_p", 3), "m", "point in the element's frame"]
     P: Annotated[Array, ("N_E", "n_p", 3), "m", "point from the apex"]
     n: Annotated[Array, ("N_E", "n_p", 3), "1", "normal into the element, inertial"]
-    v: Annotated[Array, ("N_E", "n_p", 6), "m/s, m/s^2", "velocity of the sheave; what its turning adds per second"]
+    v: Annotated[Array, ("N_E", "n_p", 6), "m/s, m/s^2", "velocity of the sheave; its change by rotation per second"]
     m: Annotated[Array, ("N_E", "n_p", 3), "1", "normal in the element's frame"]
     c: Annotated[Array, ("N_E", "n_p", 3), "m/s", "velocity of the sheave in the middle of the step, in that frame"]
     T: Annotated[Array, ("N_E", "n_p", 3), "N", "friction in that frame"]
@@ -549,7 +550,7 @@ def velocities(belt, body, law, dt, u, f, R, s, left, right, rub, old, trial, re
     ----------
     belt, body : Belt, Body
     law
-        Of friction (`friction`).
+        Law of friction (`friction`).
     dt : float
         Step [s].
     u, f : (N_E, 6), (N_E, 6)
@@ -558,12 +559,12 @@ def velocities(belt, body, law, dt, u, f, R, s, left, right, rub, old, trial, re
     s : (2, 2, 4)
         Sheave positions by side, pulley, in the view of the side.
     left, right : Flanks
-        Of sigma = 1 and -1, after `normal_forces`; T and force written.
+        Flanks of sigma = 1 and -1, after `normal_forces`; T and force written.
     rub : (N_E, 6)
-        Written: friction of both flanks on each element, moments in its frame.
+        Written: friction of the two flanks on each element, moments in its frame.
     old, trial : (N_E, 6), (N_E, 7) scratch
     reaction : (2, 2, 4)
-        Written: by side and pulley what `flank.velocities` gives for one sheave, in the view of the side.
+        Written: by side and pulley the values of `flank.velocities` for one sheave, in the view of the side.
     power : (2, 3)
         Written: power lost per pulley [W], both sides, as `flank.velocities`.
     """

@@ -16,7 +16,7 @@ pin                       The circle of the pin's tip, radius r_P2 in a plane of
 mouth                     Lowest point of the hole's mouth and the frustum of the pin,
                           tan b = (r_P1 - r_P2)/(t_P - t_R).
 
-In the plane these are the six contacts of `element_element`: pin stands for pin-hole 1 and 2, of which only one can
+In the plane these are the six contacts of `element_element`: pin is pin-hole 1 or 2, of which only one can
 be closed, mouth for pin-hole 3. Points are found to rounding, so that each f is the derivative of k g^2/2.
 
 Loops run over all joints, without a branch inside. Where the pin is near the hole its contact point is found element by
@@ -190,7 +190,7 @@ def _contact(k: float, d: float, dt: float, c: Point, twist: Any, held: float, b
 
 @inlined
 def _keep(c: Force, i: int, contact: int, N: Any, damper: Any) -> None:
-    """Write what the next step needs of a contact."""
+    """Write the data of a contact for the next step."""
     N[i, contact] = c.f
     damper[i, contact] = c.damper
     damper[i, contact + N_CONTACTS] = c.rate
@@ -209,7 +209,7 @@ def _relative(q: Any, R: Any, i: int, j: int) -> Any:
 
 @compiled
 def _pairs(q: Any, u: Any, R: Any, first: Any, behind: Any, other: Any, pair: Any) -> None:
-    """Elements i from `first` to `behind` in the frames of j from `other` on (unsigned): d, D, twist in `pair`."""
+    """Elements i from `first` up to `behind` in the frames of j from `other` on (unsigned): d, D, twist in `pair`."""
     for i in range(first, behind):
         j = i - first + other
         d, D = _relative(q, R, i, j)
@@ -291,7 +291,7 @@ def joint_forces(
 
     Returns
     -------
-    float : work that the dampers took in the last step, and what closing and opening took on the way here [J]
+    float : loss of the dampers in the last step, and that of closing and opening [J]
     """
     last = np.uint64(J.N_E - 1)
     _pairs(q, u, R, np.uint64(0), last, np.uint64(1), pair)

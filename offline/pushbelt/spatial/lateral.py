@@ -1,4 +1,4 @@
-"""Lateral motion of a ring set: deflection, yaw and torsion beside the planar columns of `ring`.
+"""Lateral motion of a ring set: deflection, yaw and torsion in addition to the planar columns of `ring`.
 
 Cebulla 2014, (3.1), gives a finite element two lateral deflections c_L1, c_R1 and no shear. An Euler-Bernoulli beam
 whose finite element is shorter than the ring is wide (6.4 mm, 8.7 mm) has frequencies of 1.4e7 rad/s. Here the lateral
@@ -20,15 +20,15 @@ difference of neighbours, and the section's frame t_k, n_k at a node:
 
 and the stretch of (6.1) grows by beta, so that the tension carries lateral load and, by the slope of the outer fibres,
 torque. Forces are the exact derivative of V, in the planar coordinates too. Tilting a ring as a whole costs nothing.
-Damping is proportional to the rates of gamma, tau and nu, which do not see rigid motion.
+Damping is proportional to the rates of gamma, tau and nu, which are zero in rigid motion.
 
 Ten layers bend edgewise as one, EI_w = E A w^2/12, and twist one by one: GJ = G layers w h_l^3/3.
 
 Inertia. m = rhoA l on z; on both components of Theta J = rhoA l (w^2 + 2 l^2)/12. About t and n a section has
 rhoA (w^2 + h^2)/12 and rhoA w^2/12; with equal ones the mass matrix is constant in inertial components, and centrifugal
-and Coriolis terms are all in there. What remains is the spin of the tilted section, rhoA h^2/12 Omega, a precession
-of 18 rad/s at 400 rad/s: left out. Nodes move with the material, so transport is in the motion of the nodes. The term
-with l^2 slows waves down by (k l)^2/12, as the mesh does, and holds the largest frequency, of alternating z and yaw,
+and Coriolis terms are all included. Neglected is the spin of the tilted section, rhoA h^2/12 Omega, a precession
+of 18 rad/s at 400 rad/s. Nodes move with the material, so transport is in the motion of the nodes. The term
+with l^2 slows waves down by (k l)^2/12, as the mesh does, and limits the largest frequency, of alternating z and yaw,
 at 1.42e6 rad/s with 104 finite elements; the planar ring has 1.51e6. (Without it: 1.9e6, with l^2: 1.6e6.)
 """
 
@@ -111,14 +111,14 @@ def highest_frequency(L: Lateral) -> float:
 def resting(
     L: Lateral, shape: Any, cs_R: Any, sn_R: Any, S: Any, hold: Any, place: Any
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Coordinates (N_B, 3) in which a ring rests under its tension, each node held at its `place`.
+    """Rest coordinates (N_B, 3) of a ring under its tension, each node supported at its `place`.
 
     V and the work of the tension on beta are quadratic: one linear system.
 
     Parameters
     ----------
     shape : (N_B, 11) of `ring`; cs_R, sn_R : (N_B) as in `stretches`; S : (N_B) tension [N]
-    hold, place : (N_B) stiffness [N/m] and place z [m] of what holds a node
+    hold, place : (N_B) stiffness [N/m] and place z [m] of the support of a node
     """
     n = L.N_B
     k = np.arange(n)
@@ -199,7 +199,7 @@ def forces(
 
     Returns
     -------
-    float : power taken by damping [W]
+    float : power of the damping [W]
     """
     N_B = L.N_B
     l = L.l  # noqa: E741

@@ -8,24 +8,24 @@ It is the hybrid model (`planar.model`) without its symmetry, on the same mesh, 
 A step:  positions | ring shapes | element-ring, both sides | element-element | flank points, Maxwell, normal forces of
 both sides | new velocities of the rings, friction on them | of the elements | gyroscopic moments | of the sheaves.
 
-Multirate scheme, as in `planar.model`: with n_R > 1 the rings take n_R steps in each of the others. Between two
+Multirate scheme, as in `planar.model`: with n_R > 1 the rings make n_R steps in each of the others. Between two
 evaluations of the contacts they keep the loads, forces and torques in the frames of their chords.
 
-A side is what lies at z > 0 (left) or z < 0 (right): a ring set, the saddles, pillars and flanks that it meets, two of
-the four sheaves and their deflection. The right one is seen in the mirror (`element`); the same kernels do both.
+A side is the half z > 0 (left) or z < 0 (right): a ring set, its saddles, pillars and flanks, two of the four sheaves
+and their deflection. The right one is seen in the mirror (`element`); the same kernels compute both.
 
-Flanks need two points (`flank`, front and rear arc): the crowned arcs roll on the cones, and their ends hold an element
-upright. About one fixed point on each side it rolls freely, and the belt leaves its place within a revolution.
+Flanks need two points (`flank`, front and rear arc): the crowned arcs roll on the cones, and their ends keep an element
+upright. With one fixed point on each side it rolls freely, and the belt leaves its place within a revolution.
 
 Sheaves. Crosswise: a loose sheave on the left of the primary and on the right of the secondary, fixed ones opposite, at
 the places that align the belt at ratio 1 but for the assembly offset (`sheave`). Mirrored: four loose ones, the hybrid
 model's pulleys; then the belt stays in its plane, and the run is the hybrid one to rounding, but for the laws below.
 
-Where laws differ from the hybrid model's: friction of ring and element counts slip across too; the ring's stretch
-contains what it moves across.
+Differences from the hybrid model's laws: friction of ring and element includes lateral slip; the ring's stretch
+includes its lateral motion.
 
-Energy as in `planar.model`, with the same books; each spring, damper and friction is booked from its own force and
-velocity. Lateral bending, shear and torsion of the rings count as bending, their motion with the ring's.
+Energy as in `planar.model`, with the same ledger; the work of each spring, damper and friction is that of its own force
+and velocity. Lateral bending, shear and torsion of the rings are part of bending, their motion part of the ring's.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -70,7 +70,7 @@ N_JOINT = len(CONTACTS)
 
 
 class Model(NamedTuple):
-    """What does not change during a run. ring, lateral: of one side; guides: by side, alike but for friction; left,
+    """Constants of a run. ring, lateral: of one side; guides: by side, equal but for friction; left,
     right: law of deflection of its sheaves (`maxwell`)."""
 
     belt: Belt
@@ -120,9 +120,9 @@ class State(NamedTuple):
 
 @declared
 class Frames(NamedTuple):
-    """Results at n plot steps: those of `planar.model.Frames`, and what they leave out.
+    """Results at n plot steps: those of `planar.model.Frames`, and the lateral ones.
 
-    planar: the mean of both sides, their sum for the ring (joint: rocking is the sum of both edges, pin_1 the pin,
+    planar: the mean of the sides, their sum for the ring (joint: rocking is the sum of the two edges, pin_1 the pin,
     pin_2 nothing, pin_3 the mouth; s_R: left). Axes of 2 are sides, pulleys.
     """
 
@@ -164,7 +164,7 @@ class Work(NamedTuple):
 
 @declared
 class Scratch(NamedTuple):
-    """Arrays of a run that carry nothing from one call to the next, but `mx.z` and `mx.r` of both sides."""
+    """Scratch arrays of a run; only `mx.z` and `mx.r` of both sides are used in the next call."""
 
     left: Work
     right: Work
@@ -200,7 +200,7 @@ def model(
     Parameters
     ----------
     parameters : Parameters
-        The unit that `belt` and `sheaves` are of.
+        The unit.
     unilateral, coupled, load : as for `planar.model.model`
     mirrored : bool
         Four loose sheaves.
@@ -208,11 +208,11 @@ def model(
     Raises
     ------
     InputError
-        The unit has no table `spatial`, a ring that its saddles do not take, or crowned saddles that would pull.
+        The unit has no table `spatial`, a ring that does not fit its saddles, or crowned saddles that would pull.
     """
     more = parameters.spatial
     if more is None:
-        raise InputError(parameters.source, "spatial", None, "a table with what the spatial model needs")
+        raise InputError(parameters.source, "spatial", None, "a table with the data of the spatial model")
     if not (unilateral or more.crown == 0.0):
         raise InputError(parameters.source, "spatial.crown", more.crown, "0, a flat saddle, with the contact bilateral")
     e, r, scale = parameters.element, parameters.ring, belt.N_E0 / belt.N_E
@@ -228,7 +228,7 @@ def model(
         N_B=belt.N_B, length=belt.l_R, width=r.width, layers=r.layers, layer_height=r.layer_height, E=r.E,
         density=r.density, time=more.lateral_time, camber=more.camber,
     )  # fmt: skip
-    # friction of both sides pushes or, in opposite directions, turns the element; `mobility` has a margin of 5 %.
+    # friction of the two sides pushes or, in opposite directions, turns the element; `mobility` has a margin of 5 %.
     # Where the first is larger the friction's steps are those of the hybrid model
     plane, z_S = saddle(belt, whole), 0.25 * (more.w_S + more.w_P)
     turned = max(z_S**2 / Theta[1], 1.0 / belt.m_E + plane.y_S**2 / Theta[0])
@@ -278,7 +278,7 @@ def run(
     ----------
     m : Model
     x : State
-        Start; holds the end afterwards.
+        State at the start; afterwards that at the end.
     inputs, steps, dt, n_p, n_R : as for `planar.model.run`
 
     Returns
@@ -312,7 +312,7 @@ def _move_ring(m: Model, x: Half, w: Work, h: float) -> None:
 
 @inlined
 def _hold(m: Model, x: Half, w: Work) -> None:
-    """Keep the loads of the contacts, which are added to what is held."""
+    """Store the loads of the contacts, which are added to the constant ones."""
     to_chords(m.ring, w.shape, w.load, x.held)
     for k in range(m.belt.N_B):
         c = w.shape[k, planar_ring.NY]
@@ -324,7 +324,7 @@ def _hold(m: Model, x: Half, w: Work) -> None:
 
 @inlined
 def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
-    """A step of one ring set alone, under the loads that it holds; works of `_advance_ring`."""
+    """A step of one ring set alone, under its constant loads; returns the works of `_advance_ring`."""
     _move_ring(m, x, w, h)
     from_chords(m.ring, w.shape, x.held, w.load)
     for k in range(m.belt.N_B):
@@ -373,7 +373,8 @@ def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
 def _rub_ring(
     m: Model, guide: Guide, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float, n_R: int
 ) -> None:
-    """Friction of one ring set at the velocities `u_end` of the elements, and what it changes of those of the ring."""
+    """Friction of one ring set at the velocities `u_end` of the elements, and the resulting change of those of the
+    ring."""
     zero(w.F_L)
     element_ring.ring_friction(
         guide, m.ring, sigma, u_end, R, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear,
@@ -401,8 +402,8 @@ def _meet_sheaves(
     mx: Any,
     dt: float,
 ) -> None:
-    """Contact points, deflection and normal forces of one side; apart from `step`, which has too many arrays for the
-    compiler to tell them apart."""
+    """Contact points, deflection and normal forces of one side; separate from `step`, which has too many arrays for the
+    compiler's alias analysis."""
     flank.contact_points(belt, sheaves, sigma, q, R, s, fl)
     newton(law, belt, fl, mx, 1)
     flank.normal_forces(belt, dt, sigma, u, R, s, sd, fl)
@@ -475,7 +476,7 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
 
 @compiled
 def _side_frame(x: Half, w: Work, n: int, side: int, out: Frames) -> None:
-    """What one side adds to frame n."""
+    """Write the part of one side in frame n."""
     flat = out.planar
     for k in range(x.q_R.shape[0]):
         for a in range(5):

@@ -5,14 +5,14 @@ By side (0: z > 0, 1: z < 0, in the mirrored view of `element`) and pulley (0: p
     crosswise   the loose sheave of the primary is on side 0, that of the secondary on side 1; the others are fixed
     mirrored    all four are loose: the hybrid model's pulleys
 
-A loose sheave moves along the shaft and tilts on its guide, with the equations of `sheave`; both sheaves of a pulley
+A loose sheave moves along the shaft and tilts on its guide, with the equations of `sheave`; the two sheaves of a pulley
 turn with its shaft. The clamping force acts on loose sheaves. An end stop that opens the groove at a rate moves a
 crosswise loose sheave by all of it, mirrored ones by half each.
 
-A fixed sheave stands where the belt is aligned at ratio 1, but for an assembly offset on the primary: with the apex of
-the cones at z_P - r_1P tan(delta_0) on the secondary and the offset less on the primary, the belt's mid plane on the
-primary is at z = offset + tan(delta_0) (2 r_1 - r_I - r_O), `kinematics.misalignment`, from that on the secondary.
-"""
+A fixed sheave is at the place where the belt is aligned at ratio 1, but for an assembly offset on the primary: with the
+apex of the cones at z_P - r_1P tan(delta_0) on the secondary and the offset less on the primary, the belt's mid plane
+on the primary is at z = offset + tan(delta_0) (2 r_1 - r_I - r_O), `kinematics.misalignment`, from that on the
+secondary."""
 
 from rtcvt.offline.pushbelt.compiled import compiled
 from rtcvt.offline.pushbelt.contact.sheave import shaft
@@ -91,7 +91,7 @@ def advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, out, power
 
 @compiled
 def energy(sheaves, mirrored, s, sd):
-    """Kinetic energy of both pulleys and energy of the tilt bearings of their loose sheaves [J]."""
+    """Kinetic energy of the two pulleys and energy of the tilt bearings of their loose sheaves [J]."""
     total = 0.0
     for pulley in range(2):
         total += 0.5 * sheaves.J * sd[0, pulley, 3] ** 2

@@ -1,14 +1,14 @@
-"""Largest step that the flanks of spatial elements bear.
+"""Largest stable step of the flanks of spatial elements.
 
 Normal forces of the flanks are those of place and velocity before the step (`flank`). A spring c with a damper d, at a
-point of inverse mass W that takes steps dt, is stable while
+point of inverse mass W, is stable with steps dt while
 
     c dt^2 + 2 d dt < 4/W
 
-W is largest for an element that rolls as it goes across, pressed by both sheaves: 1070 /kg for a 24 mm element, and up
-to a fifth more with the loose sheave under all its points. The radial motion, which alone the hybrid model has, feels
-a flank by sin(delta_0) only, 17 /kg. A flank's damper, given as a fraction of the critical one of the radial motion, is
-therefore what bounds the step of the spatial model, whatever steps the rings take within it.
+W is largest for an element that rolls while it moves laterally, pressed by both sheaves: 1070 /kg for a 24 mm element,
+and up to a fifth more with the loose sheave under all its points. For the radial motion, the only one of the hybrid
+model, a flank acts by sin(delta_0) only, 17 /kg. A flank's damper, given as a fraction of the critical one of the
+radial motion, therefore limits the step of the spatial model, for any steps of the rings.
 """
 
 import numpy as np
@@ -40,6 +40,6 @@ def mobility(belt: Belt, body: Body, sheaves: Sheaves) -> float:
 
 
 def largest_step(belt: Belt, body: Body, sheaves: Sheaves) -> float:
-    """Largest step [s] of elements and sheaves that springs and dampers of the flanks bear."""
+    """Largest stable step [s] of elements and sheaves by springs and dampers of the flanks."""
     c, d = belt.c_el / (POINTS * belt.cos_d), belt.d_el / (POINTS * belt.cos_d**2)
     return float((np.sqrt(d * d + 4.0 * c / mobility(belt, body, sheaves)) - d) / c)

@@ -1,18 +1,18 @@
 """Start of the spatial model from a state of the hybrid model on the same mesh.
 
-The state may be a fresh one or that behind a run of the hybrid model, the planar pre-integration of Cebulla 2014,
+The state may be a new one or the end of a run of the hybrid model, the planar pre-integration of Cebulla 2014,
 section 4.3. Since both models have the same planar coordinates nothing is interpolated.
 
-Sheaves. Mirrored ones stay where they are. Crosswise, the fixed ones stand at their places (`sheave`) and do not tilt;
-the belt comes to where it is as deep in them as in the hybrid model's sheaves, the loose ones to the same depth.
+Sheaves. Mirrored ones stay in place. Crosswise, the fixed ones are at their places (`sheave`) and do not tilt; the belt
+is moved to the depth that it has in the hybrid model's sheaves, the loose ones to the same depth.
 
-Belt. Between the pulleys it follows a cubic without slope at both ends, with the elements' yaw; the rings take the
-shape of least energy under their tension (`lateral.resting`), held softly to that line. All move along it. (4.74) is
+Belt. Between the pulleys it follows a cubic without slope at its ends, with the elements' yaw; the rings have the shape
+of least energy under their tension (`lateral.resting`), softly supported on that line. All move along it. (4.74) is
 linear in the arc length; its kinks at the pulleys would bend the rings.
 
-Length. A strand that is out of line is longer than its projection, (4.75) and (4.76), but where the belt enters a
-pulley it is not: the rings would start with a wave of tension. They slide along the belt until each of their finite
-elements has the same part of what the two strands are longer; that part stays, as in the source.
+Length. A strand out of line is longer than its projection, (4.75) and (4.76), the belt on a pulley is not: the rings
+would start with a wave of tension. They slide along the belt until each of their finite elements has the same share of
+the extra length of the strands; that share stays, as in the source.
 """
 
 import numpy as np
@@ -30,8 +30,8 @@ from rtcvt.offline.pushbelt.unit.taut_path import TautPath, place_on, taut_path
 
 Array = NDArray[np.float64]
 
-HOLD = 1e5  # [N/m]; of a node of the ring, so soft that a bend is some ten elements long
-STEEPEST = 0.03  # slope of a strand; what is of second order in angles is left out
+HOLD = 1e5  # [N/m] support of a node of the ring, so soft that a bend is some ten elements long
+STEEPEST = 0.03  # slope of a strand; terms of second order in angles are left out
 
 
 def lift(m: Model, x: hybrid.State) -> State:
@@ -99,8 +99,8 @@ def lift(m: Model, x: hybrid.State) -> State:
 
 
 def _evened(m: Model, x: hybrid.State, ring: Array, cs_R: Array, sn_R: Array) -> tuple[Array, Array, Array]:
-    """Planar coordinates, rates and saddles' places of a ring that slid along itself until `ring` (N_B, 3), its lateral
-    coordinates, stretches all its finite elements alike."""
+    """Planar coordinates, rates and saddles' places of a ring that slid along itself until its lateral coordinates
+    `ring` (N_B, 3) stretch all its finite elements equally."""
     l, N_B = m.lateral.l, len(ring)  # noqa: E741
     twist, bow = columns(N_B, 4), columns(N_B, 2)
     lateral.stretches(m.lateral, ring.copy("F"), columns(N_B, lateral.NL), x.u_R, cs_R, sn_R, twist, bow)
@@ -118,10 +118,11 @@ def _evened(m: Model, x: hybrid.State, ring: Array, cs_R: Array, sn_R: Array) ->
 def _crosswise(
     m: Model, x: hybrid.State, path: TautPath, s: Array, sd: Array, deflection: Array
 ) -> tuple[float, float]:
-    """Loose and fixed sheaves about a belt that feels the same forces; where it is on the primary and secondary.
+    """Loose and fixed sheaves about a belt with the same forces; returns the place of the belt on primary and
+    secondary.
 
-    s, sd, deflection (2, 2, ...): by side and pulley, of mirrored sheaves; changed. Of what the more or less compliant
-    sheave yields else, the belt and the loose sheave make up the mean over the arc.
+    s, sd, deflection (2, 2, ...): by side and pulley, of mirrored sheaves; changed. The difference in deflection of the
+    more or less compliant sheave is compensated by belt and loose sheave in the mean over the arc.
     """
     b, laws = m.belt, (m.left, m.right)
     depth = b.h_P + 0.5 * b.h_ring - b.y_P
@@ -138,7 +139,7 @@ def _crosswise(
         sd[loose, pulley, 0] = 2.0 * x.sd[pulley, 0]
         s[fixed, pulley, :3] = apex, 0.0, 0.0
         sd[fixed, pulley, :3] = 0.0
-        # what it would yield by its tilt it yields by its deflection
+        # its deflection includes that by its tilt
         if deflection.shape[2] > 1:
             deflection[fixed, pulley, 1] -= x.s[pulley, 2] * x.r[pulley] / b.cos_d**2
             deflection[fixed, pulley, 2] += x.s[pulley, 1] * x.r[pulley] / b.cos_d**2

@@ -1,4 +1,4 @@
-"""Ring tracking: a lateral force that holds a ring set on its saddle (Cebulla 2014, section 5.1.3).
+"""Ring tracking: a lateral force that keeps a ring set on its saddle (Cebulla 2014, section 5.1.3).
 
 Over the offset x of the ring from the middle of the saddle the force is (5.3)-(5.11)
 

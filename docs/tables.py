@@ -222,7 +222,16 @@ def variator() -> str:
             row += ["", ""] if limit is None else [show(limit), f"{within} of {of}"]
             row += [show(rigid)] if unit == "pushbelt_cvt" else []
         rows.append(row)
-    head = ("error", "spatial belt", "limit", "runs within", "rigid model", "planar laws, planar belt", "limit", "runs within")
+    head = (
+        "error",
+        "spatial belt",
+        "limit",
+        "runs within",
+        "rigid model",
+        "planar laws, planar belt",
+        "limit",
+        "runs within",
+    )
     return table(head, rows)
 
 
@@ -231,7 +240,11 @@ def variator_strata() -> str:
     """Errors of settled states by part of the plan."""
     figures = ("thrust ratio", "slip", "efficiency")
     rows = [
-        (part, str(row["states"]), *(f"{100.0 * row[f'{f}, {k}']:.2g}" for f in figures for k in ("quadratic mean", "largest")))
+        (
+            part,
+            str(row["states"]),
+            *(f"{100.0 * row[f'{f}, {k}']:.2g}" for f in figures for k in ("quadratic mean", "largest")),
+        )
         for part, row in record("strata").items()
     ]
     head = ("thrust ratio [%]", "largest", "slip [points]", "largest", "efficiency [points]", "largest")

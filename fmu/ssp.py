@@ -1,7 +1,7 @@
 """Export of a system (`rtcvt.network`) as an SSP archive: native units, connections and parameters in one file.
 
 Archives of SSP 1.0 contain units of FMI 2.0, those of SSP 2.0 units of FMI 3.0, whose belt fields are connectors with a
-dimension. SSP 2.0 knows no terminals: a flange is connected by its speed and its torque in both.
+dimension. SSP 2.0 has no terminals: a flange is connected by its speed and its torque in both.
 
 ``SystemStructure.ssd`` describes the system, ``resources/COMPONENT.fmu`` are its units. Features that several importers
 read differently, or not at all, is avoided:
@@ -114,7 +114,7 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
         for name, v in ((c.start, c.output), (c.end, c.input)):
             if lengths[name][v.name] != 1:
                 raise InputError(system.name, f"{name}.{v.name}", None, "no element of an array in SSP 2.0, which does "
-                                 "not say where its indices begin; choose SSP 1.0")  # fmt: skip
+                                 "not define where its indices begin; choose SSP 1.0")  # fmt: skip
     step, stable = system.solver.step, stable_step(parts)
     about = f"; stable with held inputs up to {1e3 * stable:.2g} ms" if stable < float("inf") else ""
     root = Element(

@@ -481,7 +481,7 @@ class _KernelReader:
         if not isinstance(target, ast.Subscript):
             return value
         if value.type not in (INT, FLOAT):
-            raise self.error(node, f"an array holds numbers, not {value.type}")
+            raise self.error(node, f"an array of numbers, not {value.type}")
         return as_float(value)
 
     def augmented(self, node: ast.AugAssign) -> Assign:
@@ -829,7 +829,7 @@ static int wide_vectors(void) /* 1: 256 bits, 2: 512 bits */
 {
     unsigned a, b, c, d, low, high;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x18000000u) != 0x18000000u) {
-        return 0; /* AVX, and a system that says what it saves of it */
+        return 0; /* AVX, and a system that saves its registers */
     }
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     if ((low & 6u) != 6u || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & 0x20u)) {

@@ -306,7 +306,7 @@ class Loop:
         tunes : sequence of Transfer
             One for each of `parameters`.
         next_event : float
-            Time of the next event that the unit knows of [s].
+            Time of the next event announced by the unit [s].
         """
         loop = self._loop
         loop.component, loop.next_event = component, next_event

@@ -7,7 +7,7 @@ The names below are the Python interface and stay as they are from release to re
     result["shaft.w"]                                  # an array, in SI units
     unit.export("kers.fmu")
 
-Importing rtcvt takes a few milliseconds; numpy, numba and other libraries are imported when needed.
+Importing rtcvt lasts a few milliseconds; numpy, numba and other libraries are imported when needed.
 """
 
 from rtcvt import module_path

@@ -18,7 +18,7 @@ class InputError(ValueError):
     value : object
         Value that was found; ``None`` if there is none to quote.
     allowed : str
-        What is allowed instead.
+        Allowed values.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ SHORT, LONG = 15, 40  # numbers of names that a message lists with a guess, and 
 def near(name: object, known: Iterable[str]) -> str:
     """End of a message about an unknown name: the known names, and those that may have been meant.
 
-    Names are compared without regard to case, and by what follows their last dot.
+    Names are compared without regard to case, and by the part after their last dot.
     """
     names = [str(k) for k in known]
     folded = {k.lower(): k for k in reversed(names)}

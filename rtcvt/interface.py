@@ -242,7 +242,7 @@ class Unit:
         scenario : str or Scenario, optional
             One of `scenarios` by name, or a scenario file. Without it and without inputs the unit's first.
         inputs : mapping, optional
-            Inputs by name (see the module); they take the place of the scenario's.
+            Inputs by name (see the module); they replace those of the scenario.
         duration, step : float or str, optional
             [s]; by default those of the scenario and of the unit.
         parameters : mapping, optional
@@ -317,7 +317,7 @@ class Unit:
         inputs, duration, step, model, substeps
             As of `simulate`.
         path : path, optional
-            A file (netCDF-4) that grows while the sweep runs. The same sweep goes on with it.
+            A file (netCDF-4) that grows while the sweep runs. The same sweep continues it.
         threads : int, optional
             By default one for each processor.
         progress : callable, optional
@@ -327,7 +327,7 @@ class Unit:
         -------
         xarray.Dataset
             A variable for each output, with its unit, over the parameters (or ``point``) and ``statistic`` or ``time``;
-            ``status`` of each point. Points that failed are NaN; the attribute ``failures`` says why.
+            ``status`` of each point. Points that failed are NaN; the attribute ``failures`` has the causes.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Kinds of machines. One package per kind declares itself by one record; everything else asks the record.
 
 The record of a kind is ``KIND`` in the module ``kind`` of its package. It defines how a unit file is read, which models
-there are, and what the commands do with its units. Command line, exporters and documentation know no kind by name.
+there are, and the tasks of the commands for its units. Command line, exporters and documentation know no kind by name.
 Kinds of other distributions are found by their entry points in the group ``rtcvt.kinds``.
 
 Records are small: functions that they name are imported when called (`lazily`), since full models and checks need more

@@ -1,4 +1,4 @@
-"""Functions by name, for what needs more packages than the module that names it."""
+"""Functions by name, for functions that need more packages than the module that names them."""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""A number that a check has found, with its limit: the record that all checks share and that reports take."""
+"""A number that a check has found, with its limit: the record of all checks and reports."""
 
 import math
 from collections.abc import Iterable

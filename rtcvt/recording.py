@@ -232,7 +232,7 @@ def put_in_place(temporary: Path, path: Path) -> None:
 
 
 def require_writable(*paths: Path | None) -> None:
-    """Refuse, before long work, output files that cannot be written; None stands for no file.
+    """Refuse, before long work, output files that cannot be written; None: no file.
 
     Raises
     ------

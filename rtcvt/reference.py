@@ -1,7 +1,7 @@
 """Keys of the unit files of each kind with value, default and meaning, for the site and ``rtcvt show --keys``.
 
 Keys come from the pydantic records that read the files: the meaning of a key is the comment after its field in the
-source, its unit and bounds are those of its validator. Parameters that a kind takes by name come from the model of a
+source, its unit and bounds are those of its validator. Parameters of a kind by name come from the model of a
 shipped unit."""
 
 import ast

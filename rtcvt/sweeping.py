@@ -297,7 +297,7 @@ class Sweep:
         return time, sample_inputs(self.model, scenario, time)
 
     def _compile(self, k: int, shared: tuple[Array, Array]) -> None:
-        """Let the first step of a point compile the model before threads run it."""
+        """Compile the model by the first step of a point, before threads run it."""
         for _ in self._blocks(k, shared, 1):
             break
 

@@ -1,9 +1,9 @@
 """Studies of the pushbelt: python -m studies.pushbelt NAME
 
 energy       unaccounted energy over a revolution, both schemes, with and without load
-schemes      thrust ratio, tension and peaks of both schemes and of half their steps, MED and LOW, five revolutions
+schemes      thrust ratio, tension and peaks of the two schemes and of half their steps, MED and LOW, five revolutions
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
-points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
+points       thrust ratio, slip and losses of the two schemes at fast belts and at slow ones next to macro-slip
 sensitivity  thrust ratio of OD and LOW over one parameter
 v_mu FILE    thrust ratio, slip and losses at ten points of the operating range over the speed below which friction of
              the flanks is regularised; FILE has a line for each run; the same command continues from it

@@ -163,7 +163,7 @@ def plucked(rod: pl.PlanarRod, path: Course, v: float, kick: float) -> tuple[Arr
     angle = q[2::3] - 0.5 * rod.turn / rod.N
     u[0::3] -= kick * wave * np.sin(angle)
     u[1::3] += kick * wave * np.cos(angle)
-    # sections at right angles to their edges, at rest against them: no fast vibration of shear, whatever the inertia
+    # sections at right angles to their edges, at rest against them: no fast vibration of shear, for any inertia
     d, w = (np.column_stack([np.roll(x[0::3], -1) - x[0::3], np.roll(x[1::3], -1) - x[1::3]]) for x in (q, u))
     turned = np.arctan2(d[:, 1], d[:, 0]) - q[2::3]
     q[2::3] += np.remainder(turned + np.pi, 2.0 * np.pi) - np.pi

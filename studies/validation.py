@@ -94,7 +94,7 @@ def shifting(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None:
         error = np.sqrt(np.diag(np.linalg.inv(A.T @ A))) * left.std(ddof=A.shape[1])
         said[name] = {"speed": (1.0 + c[1], 2 * error[1]), "force": (c[2], 2 * error[2])}
         print(
-            f"  {name} ({use.sum()}): dr_I/dt goes with omega_I^({1.0 + c[1]:.2f} +- {2 * error[1]:.2f}) and "
+            f"  {name} ({use.sum()}): dr_I/dt grows with omega_I^({1.0 + c[1]:.2f} +- {2 * error[1]:.2f}) and "
             f"F_O^({c[2]:.2f} +- {2 * error[2]:.2f}); left over {left.std():.2f} of ln"
         )
     inside = (F > 2e4) & (F < 3e4) & (abs(xi) < 0.1)

@@ -354,7 +354,9 @@ def main(chosen: Iterable[str]) -> None:
             if name == "pushbelt_cvt":
                 data["strata"] = _of_belt(name).strata
                 data["said"] = said(*check_variator(spatial_runs()))
-                data["cases"] = cases_of(load_unit("pushbelt_cvt"), read_reduced(reduced_path(load_unit("pushbelt_cvt"))))
+                data["cases"] = cases_of(
+                    load_unit("pushbelt_cvt"), read_reduced(reduced_path(load_unit("pushbelt_cvt")))
+                )
             print(name)
     data |= {"command": "python -m tests.recorded_checks", "revision": revision()}
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")

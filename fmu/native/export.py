@@ -1,7 +1,7 @@
 """Export of a model as an FMI unit in machine code: co-simulation and model exchange, no Python on its target.
 
 The kernels are translated to C (`rtcvt.fmu.translate`), differentiated (`rtcvt.fmu.native.tangent`) and compiled
-together with one core that serves every unit (``core.c``) behind the functions of FMI 2.0 or 3.0 (``fmi2.c``,
+together with one core for every unit (``core.c``) and the functions of FMI 2.0 or 3.0 (``fmi2.c``,
 ``fmi3.c``). All that differs between units is data in ``model.c``,
 written from the variable table: parameters, inputs and outputs in its order, then the states, then their derivatives;
 the place of a variable is its value reference, as in `rtcvt.fmu.description`. `rtcvt.fmu.native.fmi3` has the
@@ -380,8 +380,8 @@ def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> str:
     program = lower(entries)
     title = f"""The equations: kernels of rtcvt {__version__}, translated line by line, and their derivatives.
 
-What stands in the arrays is data of the unit, so this text is the same for all units of a kind.
-A function NAME_tangent computes what NAME computes and, in the companions NAME_dot of its arguments, the derivative
+The contents of the arrays are data of the unit, so this text is the same for all units of a kind.
+A function NAME_tangent computes the same as NAME and, in the companions NAME_dot of its arguments, the derivative
 along the direction that these give."""
     return print_c(add_tangents(program, ["rt_initialise", "rt_derivative", "rt_output"]), title)
 
@@ -396,8 +396,8 @@ _MODEL_HEAD = """\
 #define MODEL_GUID "{guid}"
 #define FMI_FACE "fmi{fmi}.c"
 
-/* The name of each FMI function begins with this, unless FMI{fmi}_OVERRIDE_FUNCTION_PREFIX says that the unit becomes a
-   shared library; of such a library CMake says {identifier}_EXPORTS. */
+/* The name of each FMI function begins with this, unless FMI{fmi}_OVERRIDE_FUNCTION_PREFIX declares the unit to be a
+   shared library; CMake defines {identifier}_EXPORTS for such a library. */
 #if !defined(FMI{fmi}_FUNCTION_PREFIX) && !defined({identifier}_EXPORTS)
 #define FMI{fmi}_FUNCTION_PREFIX {identifier}_
 #endif

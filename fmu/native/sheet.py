@@ -251,7 +251,7 @@ def _counted(host: _Host, u: Sequence[Sequence[float]], h: float, times: Array, 
         else:
             host.step(k * h, h, u[k])
     left = {*typical, *longest} - counts.keys()
-    return counts, f"Counting {len(left)} more steps would have taken longer than {COUNT_SECONDS:g} s." if left else ""
+    return counts, f"Counting {len(left)} more steps would have lasted longer than {COUNT_SECONDS:g} s." if left else ""
 
 
 @cache

@@ -58,7 +58,7 @@ def add_tangents(program: Program, entries: Sequence[str]) -> Program:
         Translated kernels.
     entries : sequence of str
         C names of the kernels to differentiate. In the new functions each array and each float is followed by its
-        companion; a float result's companion goes to a last array.
+        companion; a float result's companion is written to a last array.
 
     Raises
     ------

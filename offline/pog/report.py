@@ -133,8 +133,8 @@ def _uncounted(check: Check) -> str:
     play = any(c.play is not None for c in check.unit.contacts.values())
     parts, left_out = ("springs, dampers and play", "") if play else ("springs and dampers", "backlash, ")
     return (
-        f"{told} The full model is this unit with its {parts}: their values are those of the file, and "
-        f"what it leaves out ({left_out}bearings' stiffness) neither model has."
+        f"{told} The full model is this unit with its {parts}: their values are those of the file. "
+        f"Neither model has {left_out}bearings' stiffness."
     )
 
 

@@ -44,7 +44,7 @@ point; energy: residual over throughput; growth of a disturbance; step_us.
 
 [bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
 case), counts (of verdicts, all and firm, by kind: number, sign, cost), signatures: section, about, quantity, runs,
-kind, expected, value (mean of the starts), u (what the mean of as many other starts differs by), unit, verdict, firm
+kind, expected, value (mean of the starts), u (difference of the mean of as many other starts), unit, verdict, firm
 (the same for all values within u); runs: starts, thrust_ratio (of each), drift (from the revolution before), and of the
 first start torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost, throughput), balance (of each
 pulley: force, torque, moments), step_us; step_us (smallest, spread)."""
@@ -91,9 +91,9 @@ The limits in check.html are those of the shipped model, which has more runs.
 
 [bold]JSON keys[/] of check.json: as of rtcvt check."""
 
-_SHEAVE = """Linear elastic finite elements of the profiles in [sheaves.loose] and [sheaves.fixed] give what a sheave
-yields under an element: C_k(r, r) by harmonic around the shaft, and the numbers a and A of the source's separable form,
-which can stand under [pulleys] instead of the profiles. Profiles hold where pulleys.a is not given.
+_SHEAVE = """Linear elastic finite elements of the profiles in [sheaves.loose] and [sheaves.fixed] give the deflection
+of a sheave under an element: C_k(r, r) by harmonic around the shaft, and the numbers a and A of the source's
+separable form, which [pulleys] may have instead of the profiles. Profiles are used where pulleys.a is not given.
 
 [bold]JSON keys:[/] unit; r_m; C_m_per_N, tilt_m_per_N (rigid on its supports), c_t_N_m, m_kg, J_kg_m2 by sheave; a, a
 polynomial for each harmonic; separable: a, A, left; compliance of both over their mean; c_rad_used by the file."""

@@ -90,7 +90,7 @@ def sheave(parameters: Parameters, given: Mapping[str, Any], progress: Progress)
     table.add_row("mass \\[kg]", cell(found.loose.m), cell(found.fixed.m))
     table.add_row("J about the shaft \\[kg.m2]", cell(found.loose.J), cell(found.fixed.J))
     table.add_row("tilt stiffness on its supports [N.m/rad]", cell(found.loose.c_t), cell(found.fixed.c_t))
-    table.add_row("compliance over the mean of both", *map(cell, found.compliance))
+    table.add_row("compliance over the mean of the two", *map(cell, found.compliance))
     by_radius = Table("radius of the rocking edges \\[mm]", *(f"{1e3 * r:.1f}" for r in found.r), box=None)
     by_radius.add_row("drawn: c_rad \\[nm/N]", *(f"{1e9 * c:.2f}" for c in found.mean.sum(0)))
     if used is not None:

@@ -71,7 +71,7 @@ class Profile(Record):
     disc: tuple[tuple[Size, Size], ...] = Field(min_length=2)  # radius, thickness along the shaft; linear between
     ribs: Ribs | None = None  # on the back of the disc
     supports: tuple[Support, ...] = Field(min_length=1)  # springs across the shaft: guide or bearings
-    reaction: Reaction  # where the axial force is taken up
+    reaction: Reaction  # support of the axial force
 
     @model_validator(mode="after")
     def _fits(self) -> "Profile":
@@ -102,9 +102,9 @@ class Profile(Record):
 
 
 class Drawing(Record):
-    """Profiles of the loose and the fixed sheave, alike on both pulleys."""
+    """Profiles of the loose and the fixed sheave, equal on both pulleys."""
 
     loose: Profile  # sheave that slides on the shaft
     fixed: Profile  # sheave that is one piece with the shaft
-    harmonics: Annotated[int, Field(ge=1, le=HARMONICS)] = 4  # that the belt's law takes
+    harmonics: Annotated[int, Field(ge=1, le=HARMONICS)] = 4  # of the belt's law
     mesh: Size = 4e-3  # largest side of a finite element

@@ -1,7 +1,7 @@
 """The sheaves of a pulley from their drawings: influence numbers for the belt models, and a picture.
 
-A pulley of the hybrid belt has two mirrored sheaves; they stand for one loose and one fixed sheave and yield as the
-mean of both. Its law takes C_k(r, r) of the harmonics as polynomials in the radius r of the rocking edges, where the
+A pulley of the hybrid belt has two mirrored sheaves; they represent one loose and one fixed sheave and yield as the
+mean of the two. Its law has C_k(r, r) of the harmonics as polynomials in the radius r of the rocking edges, where the
 belt models count their contacts; an element presses evenly over the height of its flank, whose middle lies further in.
 """
 
@@ -49,7 +49,7 @@ class Drawn(NamedTuple):
 
     @property
     def mean(self) -> Array:
-        """C_k(r, r), mean of both sheaves, all harmonics, (K, n) [m/N]."""
+        """C_k(r, r), mean of the two sheaves, all harmonics, (K, n) [m/N]."""
         return 0.5 * (self.loose.at_radius + self.fixed.at_radius)
 
 

@@ -30,9 +30,9 @@ class Rig(NamedTuple):
 def calibrated(rig: Rig, creep: Array, coefficient: Array, start: Fluid) -> tuple[Fluid, Array]:
     """The fluid with these traction coefficients, and the standard deviations of ln Lambda_0, ln H and ln beta.
 
-    A curve that was measured at one speed and pressure hardly tells softening from yielding. So beta has a prior, 0.01
-    1/K within a factor of two (an assumption), and coefficients a standard deviation of a tenth of the largest.
-    """
+    A curve that was measured at one speed and pressure hardly distinguishes softening from yielding. So beta has a
+    prior, 0.01 1/K within a factor of two (an assumption), and coefficients a standard deviation of a tenth of the
+    largest."""
 
     def fluid(x: Array) -> Fluid:
         Lambda, H, beta = np.exp(x)

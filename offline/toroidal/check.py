@@ -1,7 +1,7 @@
-"""How far the table of the hybrid model is from the traction that was integrated, at loads and tilts of its own.
+"""Errors of the hybrid model's table against the integrated traction, at its own loads and tilts.
 
 Random contacts over the range of the unit, of which the table was not built: tilt, end load, speed, creep and the spin
-that tilt and speed give. Operating points with the creep that a torque needs, and what is lost there.
+that tilt and speed give. Operating points with the creep that a torque needs, and their losses.
 """
 
 import numpy as np
@@ -73,7 +73,7 @@ def traction_errors(unit: GearSystem) -> tuple[ErrorRow, ...]:
         try:
             one, two = (operating_point(unit, float(theta), load, 40.0, torque, law) for law in laws)
         except InputError:
-            continue  # beyond what the tilt carries
+            continue  # beyond the capacity at this tilt
         creep.append((two.creep.sum() - one.creep.sum()) / np.abs(one.creep).sum())
         lost.append((two.efficiency - one.efficiency) / (1.0 - one.efficiency))
     if creep:

@@ -1,6 +1,6 @@
 """Shear over a rolling contact ellipse, by strips along the rolling direction.
 
-Material enters at the leading edge without shear and is sheared by what the surfaces creep apart,
+Material enters at the leading edge without shear and is sheared by the creep of the surfaces,
 
     u dtau_x/dx' = (v_x - omega y)/c_1 and (v_x's part of spin)/c_3,    u dtau_y/dx' = v_y/c_2 + omega x/c_3,
 
@@ -47,8 +47,8 @@ class Shear:
     F_x: Array  # in units of Lambda N
     F_y: Array
     M: Array  # in units of Lambda N b
-    slip: Array  # work of slip in units of Lambda^2 N p_0 c u/a; of all c alike
-    elastic: Array  # energy that leaves at the trailing edge with what was relaxed, in the same units
+    slip: Array  # work of slip in units of Lambda^2 N p_0 c u/a; of the c of both
+    elastic: Array  # elastic energy lost at the trailing edge and by relaxation, in the same units
 
 
 def shear(
@@ -93,7 +93,7 @@ def shear(
 
 
 class Traction(NamedTuple):
-    """Contacts of shape (n,): forces along and across [N], moment about the normal [N.m], and what else is known."""
+    """Contacts of shape (n,): forces along and across [N], moment about the normal [N.m], and further results."""
 
     F: Array
     F_y: Array

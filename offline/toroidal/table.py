@@ -1,4 +1,4 @@
-"""Table of the tractions of a contact ellipse for real time: what `rtcvt.traction.table` reads.
+"""Table of the tractions of a contact ellipse for real time: read by `rtcvt.traction.table`.
 
 ``python -m rtcvt.offline.toroidal.table FILE`` writes it.
 """

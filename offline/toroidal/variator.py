@@ -30,7 +30,7 @@ class Point:
 
     creep: Array  # over the rolling speed, positive where the disc is faster
     coefficient: Array  # traction over normal force
-    share: Array  # of what the fluid carries cold
+    share: Array  # of the capacity of the cold fluid
     pressure: Array  # largest [Pa]
     creep_loss: float  # [W]
     spin_loss: float
@@ -59,8 +59,8 @@ def operating_point(
 ) -> Point:
     """The point at a tilt [rad], an end load [N], the first contact's disc turning at omega_in [rad/s].
 
-    `torque_out` [N.m] is what the second contact's disc gives away; `law` is the full one by default. All cavities are
-    alike.
+    `torque_out` [N.m] is the torque out of the second contact's disc; `law` is the full one by default. All cavities
+    are equal.
 
     Raises
     ------

@@ -308,7 +308,7 @@ def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
                     )
                 )
         except (RuntimeError, OSError) as error:  # dask: "Nanny failed to start."
-            raise InputError("--workers", "", workers, f"processes that the system lets start: {error}") from None
+            raise InputError("--workers", "", workers, f"processes that the system can start: {error}") from None
         yield stack.enter_context(Client(cluster))
 
 

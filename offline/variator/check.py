@@ -324,9 +324,7 @@ class Check:
                     found.append(f"errors within {n} of {name}: {share:.0%}, allowed {aim:.0%} +- {off:.0%}")
         load, own = self.about.get("load"), protocol(self.heldout.plan, self.heldout.unit_file)
         if "load" in self.about and self.settled and load != own:
-            found.append(
-                f"what the secondary turns: {own or 'nothing'} in these runs, in the laws' {load or 'nothing'}"
-            )
+            found.append(f"load of the secondary: {own or 'nothing'} in these runs, in the laws' {load or 'nothing'}")
         return tuple(found)
 
     @property

@@ -8,7 +8,7 @@ changes by up to a tenth within a few hundredths of the torque ratio. Such a fro
 
 and a Gaussian process (`process`) has it as the place u/sqrt(1 + u^2), u = (xi - X)/w, on which it may bend as
 sharply as the data ask for. c and w of all fronts are those of the largest evidence of the data, together with the
-process' own lengths, amplitude and noise; a normal prior holds c within 0.1 and ln w within 0.7 of their start values.
+process' own lengths, amplitude and noise; a normal prior keeps c within 0.1 and ln w within 0.7 of their start values.
 """
 
 import numpy as np

@@ -284,7 +284,7 @@ def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     ratio = v["x"] / (f * np.where(y == 1.0, np.inf, y - 1.0))
     moving = np.flatnonzero((s.phase > 0) & (away > 0.4 * NEAR))
     rows = moving[ratio[moving] > 0.0]
-    # a belt that hardly shifts, as its torque swings against what it drives, has a logarithm that is scatter
+    # the logarithm is scatter for a belt that hardly shifts, whose torque swings against its load
     moved = np.minimum(away[rows], np.abs(v["x"][rows]) / (f[rows] * np.median(ratio[rows])))
     share = moved**2 / (moved**2 + NEAR**2)
     creep = v["sliding"] / (capacity(belt["mu"], belt["cos_d"]) * (xi**2 + XI_0**2))

@@ -26,7 +26,7 @@ SIGNIFICANCE = 0.01  # of the test that fewer errors than these are within
 
 
 def own(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:
-    """Run what is missing of the plans, reduce, write the unit file, and compare the unit with held-out runs.
+    """Make the missing runs of the plans, reduce, write the unit file, and compare the unit with held-out runs.
 
     Raises
     ------

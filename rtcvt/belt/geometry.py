@@ -107,7 +107,7 @@ def belt_path(center: Array, radius: Array, inside: Array, winding: int = 1) -> 
     inside : (n,) array of bool
         True: the belt's inside touches the pulley, False: its back.
     winding : int
-        +1: the order goes anticlockwise round the loop, -1: clockwise.
+        +1: the order is anticlockwise round the loop, -1: clockwise.
 
     Raises
     ------

@@ -68,7 +68,7 @@ than drawn, as the belt's bending and its ribs yield at their ends. A span damps
 tension. Belt that enters it at a speed V sticks somewhere on the wrap before, with the stretch lambda_a there, so that
 (in a steady state nothing is damped) ::
 
-    F_d = g d (rho_e V_e - rho_s V_s),    rho = lambda/lambda_a where belt comes in, 1 where it goes out
+    F_d = g d (rho_e V_e - rho_s V_s),    rho = lambda/lambda_a where belt comes in, 1 where it leaves
 
 pulls on the rims by ``rho_s F_d`` and ``-rho_e F_d``. g falls from 1 to 0 while the load of a wrap at one of its ends
 rises from 90 % to all of its limit, since a sliding wrap transmits no more. For pulley i, with span i after it and the

@@ -12,7 +12,7 @@ the mesh.
 over the last fifth: by pulley speed_rad_s and belt_torque_Nm (of the belt on the pulley), by span tension_N;
 elements, steps; of rigid elements rejected, input_J and unaccounted_J (energy); computed_s and wall_s of this call."""
 
-_CHECK = """The real-time model of a belt drive is compared with its full model, of which one second takes about half a
+_CHECK = """The real-time model of a belt drive is compared with its full model, of which one second needs about half a
 minute of processor time, on its scenarios and with two modified belts. For shipped drives the report also shows figures
 and numbers of the source; two_pulley_belt adds its parameter studies. For a unit with an ANCF model, --seed draws three
 layouts with four load cases each: engine order, load step, overload, reversal. Runs are kept in a folder next to the
@@ -21,7 +21,7 @@ report, so an interrupted check continues. Exits with code 1 if the error of a s
 
 [bold]JSON keys of a belt:[/] unit, revision, full_model, passed, failures, load_cases: name, duration_s,
 full_wall_s, step_us (real-time), errors: signal, kind, nrms, smooth (of means over the passage of an element, compared
-with the limit), ripple (of the full model), scale, limit; seed; drawn_cases: the same; studies: by what they change
+with the limit), ripple (of the full model), scale, limit; seed; drawn_cases: the same; studies: by the changed value
 the values at the end; source: section, about, printed, ours, agrees."""
 
 _MAP = """A belt drive: slip, use of friction, hub loads and losses of the hybrid model over the speed of the driving

@@ -30,7 +30,7 @@ class D(Places):
     N_U = "inputs"
     N_Y = "outputs"
     INTERNAL_STEP = "largest internal step [s]"
-    T_REST = "tension of the spans at rest, about which R is taken [N]"
+    T_REST = "tension of the spans at rest, at which R is linearised [N]"
     X_GIVEN = "place in x: `GivenX` of each given speed; states before it move within an internal step"
     GEOMETRY = "table: `Arc` of each pulley"
     FLANGE = "table: `FlangeD` of each pulley"
@@ -317,7 +317,7 @@ class Y(Rows):
                 books=LOSS)  # fmt: skip
     SPAN = Row("loss.span", "W", "power lost in the damping of the spans", 0.0, nominal=1.0, books=LOSS)
     FRICTION = Row("loss.friction", "W", "power lost in viscous friction of the pulleys", 0.0, nominal=10.0, books=LOSS)
-    LOAD = Row("loss.load", "W", "power that the loads of the unit file take", nominal=100.0, books=LOSS)
+    LOAD = Row("loss.load", "W", "power of the loads of the unit file", nominal=100.0, books=LOSS)
 
 
 class PulleyY(Rows):

@@ -98,7 +98,7 @@ class Ribs(NamedTuple):
     c_1: float  # [N/m3]
     c_2: float  # [N/m2]
     d: float = 0.0  # damping across [N.s/m2]
-    k_t: float = 0.0  # stiffness along where friction holds [N/m2]
+    k_t: float = 0.0  # stiffness along, for a sticking belt [N/m2]
     d_t: float = 0.0  # damping along [N.s/m2]
     mu: float = 0.0
     creep: float = 0.0  # friction per sliding speed and normal force, where it has no stick [s/m]

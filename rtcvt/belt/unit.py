@@ -108,7 +108,7 @@ class Pulley(Record):
 
     center: tuple[Place, Place]  # x and y
     radius: Length  # to the belt's inner side
-    inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]  # with what is fixed to it
+    inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]  # with all masses fixed to it
     friction: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)] = 0.0  # viscous, of its bearing
     side: Literal["inside", "back"] = "inside"  # of the belt that touches it
     flange: Literal["torque", "speed", "none"] = "torque"  # input; none: an idler

@@ -55,7 +55,7 @@ def campaign(
     for failure in result.failures:
         notes.print(f"[red]failed:[/] {escape(failure)}")
     if result.interrupted:
-        notes.print(f"interrupted, {result.missing} runs are missing; the same command goes on")
+        notes.print(f"interrupted, {result.missing} runs are missing; the same command continues")
         sys.exit(130)
     if result.failures or result.missing:
         raise typer.Exit(1)

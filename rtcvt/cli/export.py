@@ -76,7 +76,7 @@ def export(
         ),
     ] = None,
     xcp: Annotated[
-        bool, typer.Option("--xcp", help="Let tools measure and calibrate in its memory: FMI-LS-XCP, for Linux.")
+        bool, typer.Option("--xcp", help="Allow tools to measure and calibrate in its memory: FMI-LS-XCP, for Linux.")
     ] = False,
     substeps: Substeps = None,
     settings: Settings = None,
@@ -95,7 +95,7 @@ def export(
 
     The native backend makes units for co-simulation and model exchange in machine code, with reference results and
     their C sources inside (those of pushbelt variators are large and come with --platform sources); it needs the extra
-    'native'. The first unit for a platform may take a minute, while the compiler makes that platform's C library. The
+    'native'. The first unit for a platform may need a minute, while the compiler builds that platform's C library. The
     python backend makes co-simulation units that run in the importing tool's Python.
 
     Units of FMI 3.0 have the same bits, and more in their description: belt fields as arrays, terminals for flanges and

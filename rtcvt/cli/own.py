@@ -34,7 +34,7 @@ def own(
     """Make a real-time unit and its FMU from a machine of your own, with the errors that it has.
 
     All steps in one command: campaign, reduce, held-out runs, unit file, check and export. After Ctrl-C or a kill the
-    same command goes on.
+    same command continues.
 
     Exits with code 1 if a run failed or errors are larger than the unit states, 130 after Ctrl-C.
     """
@@ -48,7 +48,7 @@ def own(
     try:
         result = write_page(unit, "own", context, common | pages | {"scheduler": scheduler, "workers": workers} | own)
     except KeyboardInterrupt:
-        notes.print("interrupted; the same command goes on")
+        notes.print("interrupted; the same command continues")
         sys.exit(130)
     with progress_bar() as bar:
         fmu = Unit(load_unit(made)).export(made.with_suffix(".fmu"), errors=figures, progress=bar)

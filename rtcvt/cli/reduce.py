@@ -60,7 +60,7 @@ def _runs_in(folder: Path) -> list[Path]:
         raise InputError("campaign", "", str(folder), "a folder of runs, from rtcvt campaign")
     files = sorted(folder.glob("*.h5"))
     if not files:
-        raise InputError("campaign", "", str(folder), "a folder that holds runs, *.h5")
+        raise InputError("campaign", "", str(folder), "a folder with runs, *.h5")
     return files
 
 

@@ -143,7 +143,7 @@ def run(
     """Run an FMU at a fixed step against the wall clock.
 
     Deadlines are absolute, so the run does not drift. The granted scheduler, memory locking and processor are printed:
-    a real-time scheduler needs its privilege (Linux: CAP_SYS_NICE). After a step that takes too long the next ones
+    a real-time scheduler needs its privilege (Linux: CAP_SYS_NICE). After a step that is too long the next ones
     follow without waiting until they have caught up (--overrun catch-up), deadlines that have passed are skipped, or
     the run stops. The unit has a process of its own: if it crashes, exits or does not return, the rig sends its
     fall-back outputs, finishes the recording and prints the cause. Exits with code 1 if the run ends early, 2 if its
@@ -170,7 +170,7 @@ def run(
     pacing; on a bus can: channel, timeout_s, from_bus, quanta (of each variable), tunable, load (of the bus at 500
     kbit/s, 1 is all of it), overloaded (above 70 %), refused (values of parameters), overdue (times that outputs
     fell back on the bus, since a step took too long), scheduler (of its threads), counts (of messages), clamped,
-    not_finite and held (values by signal), round_trip_ms, gap_ms (between messages that were taken): median, max.
+    not_finite and held (values by signal), round_trip_ms, gap_ms (between accepted messages): median, max.
     """
     from rtcvt.hil.native.build import available
     from rtcvt.hil.recorder import ENDINGS

@@ -60,7 +60,7 @@ class P(Rows):
     T_O = Row("control.T_o", "s", "least time that the clutch stays open", 1e-3, tunable=True)
     T_C = Row("control.T_c", "s", "time constant of the share of time in which the KERS opposes", 1e-3, tunable=True)
     K_S = Row(
-        "control.K_s", "N.m.s/rad", "torque per speed difference that the KERS is to take while open", 0.0, tunable=True
+        "control.K_s", "N.m.s/rad", "demanded torque of the KERS per speed difference while open", 0.0, tunable=True
     )
     TAU_S = Row("control.tau_s", "N.m", "greatest of these torques", 0.0, tunable=True)
     E_LOW = Row("control.E_low", "J", "energy below which the KERS is not asked to give", 0.0, tunable=True)
@@ -92,7 +92,7 @@ class Y(Rows):
     """Outputs."""
 
     ACTUATION = Row("clutch.u", "1", "actuation of the clutch", 0.0, 1.0, 1.0)
-    TAU_DES = Row("control.tau_des", "N.m", "torque that the KERS is to take", nominal=100.0)
+    TAU_DES = Row("control.tau_des", "N.m", "demanded torque of the KERS", nominal=100.0)
     CLOSED = Row("control.closed", "1", "the clutch is to be closed", boolean=True)
 
 

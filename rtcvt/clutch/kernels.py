@@ -14,7 +14,7 @@ right-hand side is continuous, so nothing chatters and no speed regularises the 
 
     tau w_a = tau_load w + d/dt (J w^2 + K phi^2)/2 + tau w_slip + d phi'^2 + b w^2
 
-Q is the friction work, that is the heat of the faces, counted up to 1e11 J. The actuation u goes from 0 to 1. Values
+Q is the friction work, that is the heat of the faces, counted up to 1e11 J. The actuation u is from 0 to 1. Values
 beyond these limits are clipped, and the status of the step is 1.
 """
 
@@ -45,7 +45,7 @@ class U(Rows):
     """Inputs."""
 
     A_W = Row("a.w", "rad/s", "speed of the shaft that drives", nominal=100.0, display="rpm")
-    LOAD = Row("b.load", "N.m", "torque that the unit behind the hub takes", nominal=100.0)
+    LOAD = Row("b.load", "N.m", "torque into the unit after the hub", nominal=100.0)
     ACTUATION = Row("clutch.u", "1", "actuation: open at 0, full normal force at 1", 0.0, 1.0, 1.0)
 
 

@@ -65,7 +65,7 @@ class _Simplified(_Inner):
     """Intermediate code of a kernel without inlining: calls are inlined when machine code of the whole is made.
 
     Units compile in two thirds of the time, to the same bits and at the same speed. Full models do not: a step of the
-    planar pushbelt would take a sixth longer.
+    planar pushbelt would be a sixth longer.
     """
 
     def _optimize_final_module(self) -> None:

@@ -45,7 +45,7 @@ CLIPPED, FREE, HELD = range(3)
 def gather(at, n, p, data, block):
     """Write `n` numbers to `block`: each is a parameter, or a constant.
 
-    ``data[at:]`` holds a pair for each of them: its place in `p`, or -1 and the constant.
+    ``data[at:]`` has a pair for each of them: its place in `p`, or -1 and the constant.
     """
     for i in range(n):
         place = int(data[at + 2 * i])

@@ -49,7 +49,7 @@ class Y(Rows):
 
     W_P = Row("pump.w", "rad/s", "speed of the pump", nominal=100.0, display="rpm")
     W_T = Row("turbine.w", "rad/s", "speed of the turbine", nominal=100.0, display="rpm")
-    TAU_P = Row("converter.tau_p", "N.m", "torque that the fluid takes from the pump", nominal=100.0)
+    TAU_P = Row("converter.tau_p", "N.m", "torque of the fluid on the pump", nominal=100.0)
     TAU_T = Row("converter.tau_t", "N.m", "torque that the fluid gives to the turbine", nominal=100.0)
     RATIO = Row("converter.mu", "1", "torque ratio at these speeds", 1.0, nominal=1.0)
     E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ", books=STORED)

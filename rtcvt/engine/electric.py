@@ -72,7 +72,7 @@ class Y(Rows):
     """Outputs."""
 
     W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
-    TAU = Row("machine.tau", "N.m", "torque of the machine, less what accelerates it", nominal=100.0)
+    TAU = Row("machine.tau", "N.m", "torque of the machine, less that of its inertia", nominal=100.0)
     LIMIT = Row("machine.tau_lim", "N.m", "largest torque at this speed", 0.0, nominal=100.0)
     BRAKE = Row("brake.tau", "N.m", "braking torque that is left to friction, at the wheels", 0.0, nominal=1e3)
     S = Row("battery.s", "1", "state of charge", nominal=1.0)

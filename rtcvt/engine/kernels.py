@@ -8,7 +8,7 @@ anti-windup adds a torque that keeps the idle speed::
     e = K_p (w_idle - w) + z,          z' = (c - z)/T_i,          c = clip(e, 0, tau_idle)
 
 With the pedal at 0 above the idle speed q_des is zero: the fuel is cut off. The fuel flow follows a table over speed
-and torque at the crank, ``tau = q - D``. Below its first torque, zero, it goes down linearly to nothing at -D::
+and torque at the crank, ``tau = q - D``. Below its first torque, zero, it falls linearly to nothing at -D::
 
     m' = F(w, tau)   if tau >= 0,      m' = F(w, 0) q/D   else,      eta = tau w/(H m')
 
@@ -46,7 +46,7 @@ class P(Rows):
 class U(Rows):
     """Inputs."""
 
-    LOAD = Row("crank.load", "N.m", "torque that the unit at the crank takes", nominal=100.0)
+    LOAD = Row("crank.load", "N.m", "torque into the unit at the crank", nominal=100.0)
     PEDAL = Row("engine.pedal", "1", "position of the accelerator pedal", 0.0, 1.0, 1.0)
 
 
@@ -63,7 +63,7 @@ class Y(Rows):
     """Outputs."""
 
     W = Row("crank.w", "rad/s", "speed of the crank", nominal=100.0, display="rpm")
-    TAU = Row("engine.tau", "N.m", "torque of the engine at the crank, less what accelerates it", nominal=100.0)
+    TAU = Row("engine.tau", "N.m", "torque of the engine at the crank, less that of its inertia", nominal=100.0)
     DRAG = Row("engine.drag", "N.m", "drag torque", nominal=10.0)
     FLOW = Row("fuel.flow", "kg/s", "fuel flow", 0.0, nominal=1e-3)
     M = Row("fuel.m", "kg", "fuel burnt since the start", 0.0, nominal=1.0, books=SUPPLY)

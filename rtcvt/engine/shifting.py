@@ -40,7 +40,7 @@ class P(Rows):
     TAU_FULL = Row("control.tau_full", "N.m", "torque at the wheels that counts as the full demand", TINY, tunable=True)
     T_MIN = Row("control.T_min", "s", "least time between shifts", 0.0, tunable=True)
     T_ON = Row("control.T_on", "s", "time in which the oncoming element comes up", 1e-3, tunable=True)
-    T_OFF = Row("control.T_off", "s", "time in which the offgoing element goes down", 1e-3, tunable=True)
+    T_OFF = Row("control.T_off", "s", "time in which the offgoing element is released", 1e-3, tunable=True)
     T_MAX = Row("control.T_max", "s", "longest time of a shift before the element closes", 1e-3, tunable=True)
     T_C = Row("control.T_c", "s", "time in which it closes", 1e-3, tunable=True)
     S = Row("control.S", "1", "safety factor of elements that slip", TINY, tunable=True)
@@ -70,7 +70,7 @@ class X(Rows):
     """States."""
 
     FROM = Row("control.from", "1", "gear that is left", nominal=1.0)
-    TO = Row("control.to", "1", "gear that is taken", nominal=1.0)
+    TO = Row("control.to", "1", "gear that is engaged next", nominal=1.0)
     S = Row("control.s", "s", "time since the shift began", nominal=1.0)
     F = Row("control.f", "1", "how far the oncoming element has closed", nominal=1.0)
     L = Row("lockup.l", "1", "actuation of the lock-up clutch", nominal=1.0)
@@ -81,7 +81,7 @@ class Y(Rows):
 
     PEDAL = Row("engine.pedal", "1", "position of the accelerator pedal", 0.0, 1.0, 1.0)
     TAU_DES = Row("control.tau_des", "N.m", "torque that the engine is to give", nominal=100.0)
-    GEAR = Row("control.gear", "1", "gear that is taken, counted from 1", nominal=1.0)
+    GEAR = Row("control.gear", "1", "gear that is engaged next, from 1", nominal=1.0)
     SHIFTING = Row("control.shifting", "1", "a shift is going on", boolean=True)
     LOCK = Row("lockup.u", "1", "actuation of the lock-up clutch", 0.0, 1.0, 1.0)
 
@@ -94,8 +94,8 @@ class D(Places):
 
     INTERNAL_STEP = "largest internal step [s]"
     TORQUE = "table: torque of the engine over speed and pedal [N.m]"
-    UP = "table: speed of the vehicle over gear and demand above which the next gear is taken [m/s]"
-    DOWN = "table: the same below which the gear before is taken"
+    UP = "table: speed of the vehicle over gear and demand above which it shifts to the next gear [m/s]"
+    DOWN = "table: the same below which it shifts to the previous gear"
     N_G = "gears"
     N_E = "elements"
     RATIO = "table: ratio of each gear"

@@ -396,7 +396,7 @@ class _Writer:
         Raises
         ------
         InputError
-            Not a formula; the message says what is allowed.
+            Not a formula; the message names what is allowed.
         """
         if not isinstance(given, str):
             return number(given)

@@ -10,7 +10,7 @@ The kernels work on 1-D float64 arrays, in the order of the model's tables::
 and, where a step needs the exact Jacobian, ``jacobian(t, x, u, p, data, jac, work)``, which writes df/dx, row-major.
 
 ``step`` is total: any input, NaN and Inf included, gives a status, and a failed step leaves the state as it was.
-`p` holds the parameters of an instance; no kernel writes them. `data` is the same in all instances: sizes,
+`p` has the parameters of an instance; no kernel writes them. `data` is the same in all instances: sizes,
 places, tables. It is read only, and a constant of the machine code. `work` is scratch of one instance whose first part
 `initialise` derives from `p`; it never carries state from step to step.
 """
@@ -203,7 +203,7 @@ class Model(VariableTable):
     internal_step: float | None = None  # [s] longest internal step; None if a step has other parts than internal steps
     algebraic: tuple[int, ...] = ()  # unknowns of constraints: `derivative` gives their residuals
     discrete: bool = False  # some states belong to a law in discrete time, which only `step` advances
-    clock: float | None = None  # [s] interval at which a unit of FMI 3.0 takes its set points; None: at any time
+    clock: float | None = None  # [s] interval at which a unit of FMI 3.0 reads its set points; None: at any time
 
     def __post_init__(self) -> None:
         self.data.flags.writeable = False

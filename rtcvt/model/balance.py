@@ -1,6 +1,6 @@
 """Energy balance of a car's run: sources, losses and stored energies, from the outputs of its units.
 
-Each output has its role in `rtcvt.model.Books`. Fuel brings its heating value, the parameter ``fuel.H`` of its unit.
+Each output has its role in `rtcvt.model.Books`. The heating value of fuel is the parameter ``fuel.H`` of its unit.
 Powers are integrated by the trapezoidal rule over the communication points. Forces that follow an input (brakes and
 slope), which is constant over a step, are multiplied by the way: work is the force at the start of the step times the
 way.

@@ -1,4 +1,4 @@
-"""System files: components and what connects them, described in TOML.
+"""System files: components and their connections, described in TOML.
 
 ``components`` are units with their parameters and constant inputs. ``connect`` joins flanges, ``"box.output -
 driveline.shaft"``, any number at a node, and carries signals, ``"cycle.cycle.v -> driver.driver.v_des"``. ``ground``
@@ -131,7 +131,7 @@ class Flange(NamedTuple):
 
 
 def flanges_of(component: str, model: Model) -> dict[str, Flange]:
-    """Flanges by name: a torque goes in (`tau`; `load`: the neighbour's) and a speed comes out, or vice versa."""
+    """Flanges by name: with a torque as input (`tau`; `load`: the neighbour's) and a speed as output, or vice versa."""
     found = {}
     for v in model.select("input"):
         name, _, quantity_ = v.name.rpartition(".")

@@ -1,7 +1,7 @@
 """The unit's controller in the state of the machine, as real-time kernels.
 
 `rtcvt.control.position` or `rtcvt.control.kers` gives theta', within the limits of `rtcvt.control.limits`. For the KERS
-law the power that the machine takes up is filtered, ``P' = (dE/dt - P)/T`` with
+law the power stored by the machine is filtered, ``P' = (dE/dt - P)/T`` with
 ``dE/dt = omega (L1 omega' + M omega theta')`` of the controlled port's gear; n_1 is 1 there.
 """
 

@@ -2,12 +2,12 @@
 
 It is the stick schematic of gear trains. An axis is a dash-dotted line. A gear is a stick from its shaft to each
 contact point, with a short bar along the teeth; a planet is a rectangle about its axis. A stick that would cut another
-gear, as a ring's, goes past it. A carrier is a bar to the axes of its planets. Coaxial shafts are parallel lines at a
-small distance. A clutch is two bars between two shafts, a brake two bars between a shaft and the housing.
+gear, as a ring's, is led around it. A carrier is a bar to the axes of its planets. Coaxial shafts are parallel lines at
+a small distance. A clutch is two bars between two shafts, a brake two bars between a shaft and the housing.
 
 Gears with parallel axes are drawn with radii to scale and in columns along the axis: by station, then as in the file;
 contacts whose gears do not cover each other share one. Coaxial gears are drawn above their axis only. Other systems are
-drawn where they stand, to scale. Where the tilt moves the contact point, a disc follows its path (a toroid's cavity).
+drawn at their places, to scale. Where the tilt moves the contact point, a disc follows its path (a toroid's cavity).
 
 Points are complex numbers [pixels]: x + iy in the plane, y pointing up, and s + ir along an axis and to its left.
 """

@@ -336,9 +336,7 @@ THETA_START = Row("control.{name}_start", "rad", "start of {name}", display="deg
 
 TRACTION_P = {  # parameters in the order of `TractionP`, by field of the unit file
     "limit": Row("traction.limit", "1", "largest shear stress of the fluid by pressure, cold", 1e-4, 1.0, tunable=True),
-    "margin": Row(
-        "traction.margin", "1", "end load over that at which all slides; 0: as it goes in", 0.0, tunable=True
-    ),
+    "margin": Row("traction.margin", "1", "end load over that at full slip; 0: as at the input", 0.0, tunable=True),
     "preload": Row("traction.preload", "N", "least end load", 1e-3, tunable=True),
     "end_load_max": Row("traction.end_load_max", "N", "largest end load", 1e-3, tunable=True),
     "time_constant": Row("traction.time_constant", "s", "time constant of the end load", 1e-6, tunable=True),

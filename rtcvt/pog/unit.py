@@ -306,7 +306,7 @@ class Traction(Record):
     cavities: Annotated[int, Field(ge=1, le=4)] = 1  # side by side, with the same end load
     preload: Annotated[float, quantity_in("N", above=0.0)]  # least end load
     end_load_max: Annotated[float, quantity_in("N", above=0.0)]  # largest end load
-    margin: Annotated[float, Field(ge=0.0, le=10.0)] = 1.5  # end load over that at which all slides; 0: as it goes in
+    margin: Annotated[float, Field(ge=0.0, le=10.0)] = 1.5  # end load over that at full slip; 0: as at the input
     time_constant: Duration = 0.02  # of the end load
     bearing_friction: Mu = 0.0015  # of the roller's bearing, by its load
     bearing_radius: Annotated[float, quantity_in("m", at_least=0.0)] = 0.0  # at which it acts

@@ -61,7 +61,7 @@ class Field(Places):
 ELLIPSE = Of.FIELDS + N_FIELD * N_R
 
 
-# in `out`: F [N], M [N.m] and Lambda, each with its derivatives to v, sigma, u, r and N behind it; p_0 [Pa]; scratch
+# in `out`: F [N], M [N.m] and Lambda, each with its derivatives by v, sigma, u, r and N after it; p_0 [Pa]; scratch
 F, M, LAMBDA, P_0 = 0, 6, 12, 18
 
 

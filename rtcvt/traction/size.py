@@ -1,5 +1,5 @@
 """Sizes of the traction law, for layouts that need no table."""
 
 N_FIELD = 7  # fields of the disc's radius
-SCRATCH = 19  # behind the law's outcome
+SCRATCH = 19  # after the law's results
 LAW_SIZE = SCRATCH + 8 + 18 + 2 * N_FIELD

@@ -348,7 +348,7 @@ def flange_torques(x, u, data, w):
 
 @kernel
 def evaluate(x, u, p, data, w):
-    """All quantities at a state, into ``w[:W_STEP]``, except for what the rigid model's rates decide."""
+    """All quantities at a state, into ``w[:W_STEP]``, except those that depend on the rigid model's rates."""
     hybrid = data[D.HYBRID] != 0.0
     phi = angle(x, data)
     omega_I = x[X.OMEGA_I]
@@ -634,9 +634,9 @@ def field_outputs(angle, data, phi, y, w):
 
 @kernel
 def efficiency(P_I, P_O, lost_I, lost_O):
-    """Power out of one shaft over power into the other, within 0 and 1; 0 if power goes into both.
+    """Power out of one shaft over power into the other, within 0 and 1; 0 if power enters at both.
 
-    P_I goes from the primary to the belt, P_O from the belt to the secondary; each shaft loses its own [W].
+    P_I is from the primary to the belt, P_O from the belt to the secondary; then the losses of the shafts [W].
     """
     into = 0.0
     out = 0.0

@@ -410,7 +410,7 @@ class KersY(Rows):
     THETA = Row("control.theta", "rad", "tilt of the belt's spans, sin(theta) = (r_I - r_O)/d_A", None, None, 0.1,
         "deg")  # fmt: skip
     SATURATED = Row("control.saturated", "1", "a limit of the controller is active", boolean=True)
-    TORQUE_LIMITED = Row("control.limited.torque", "1", "the torque is limited to what the clamping forces carry",
+    TORQUE_LIMITED = Row("control.limited.torque", "1", "the torque is limited by the clamping forces",
         boolean=True)  # fmt: skip
     RATE_LIMITED = Row("control.limited.rate", "1", "the rate of theta is at its largest", boolean=True)
     RATIO_LIMITED = Row("control.limited.ratio", "1", "the controller approaches an end of the ratio", boolean=True)

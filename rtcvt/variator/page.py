@@ -70,7 +70,7 @@ def variator_page(
     Raises
     ------
     InputError
-        There is no reduced model, or a calibration beside it that has no operating points.
+        There is no reduced model, or its calibration has no operating points.
     """
     path = reduced_path(unit)
     laws = reduced or read_reduced(path)
@@ -96,7 +96,7 @@ def variator_page(
 
 
 def _own_errors(laws: ReducedModel) -> list[tuple[str, ...]]:
-    """Errors of the reduction on other runs if there are such, else cross-validated: what, RMS, median, largest."""
+    """Errors of the reduction on other runs if there are any, else cross-validated: quantity, RMS, median, largest."""
     other = "heldout.thrust.rms" in laws.errors
     rows: list[tuple[str, ...]] = []
     for key, about in _ERRORS[other].items():

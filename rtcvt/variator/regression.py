@@ -37,7 +37,7 @@ between these.
 
 The kernels read two flat tables, `ReducedModel.table` and `ReducedModel.field_table`, that begin at ``data[at]`` with
 the headers below; places in a table count from ``at``. Coefficients, weights and modes are in single precision, two in
-the place of a double: half the memory, so that a processor's cache holds more of them. ``phi`` is scratch: the
+the place of a double: half the memory, so that more of them fit a processor's cache. ``phi`` is scratch: the
 coordinates, the splines' weights and sums, the torque ratio, the polynomials in t_5, distances, and the layers of the
 networks. Inner loops run over neighbouring numbers that are independent of each other, so that a compiler may vectorise
 them with the same result.

@@ -36,7 +36,7 @@ class U(Rows):
     """Inputs."""
 
     AXLE_W = Row("axle.w", "rad/s", "speed of the axle", nominal=100.0, display="rpm")
-    LOAD = Row("shaft.load", "N.m", "torque that the unit at the shaft takes", nominal=100.0)
+    LOAD = Row("shaft.load", "N.m", "torque into the unit at the shaft", nominal=100.0)
 
 
 class X(Rows):

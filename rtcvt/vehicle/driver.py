@@ -54,7 +54,7 @@ class U(Rows):
 
     V_DES = Row("driver.v_des", "m/s", "desired speed", nominal=30.0, display="km/h")
     V = Row("driver.v", "m/s", "speed of the vehicle", nominal=30.0, display="km/h")
-    AXLE_TAU = Row("driver.tau_axle", "N.m", "torque that the driveline takes at the axle, as measured", nominal=1e3)
+    AXLE_TAU = Row("driver.tau_axle", "N.m", "measured torque into the driveline at the axle", nominal=1e3)
     THETA = Row("driver.theta", "rad", "tilt of the KERS", nominal=1.0, display="deg")
     E = Row("driver.E", "J", "energy stored in the KERS", nominal=1e4, display="kJ")
 

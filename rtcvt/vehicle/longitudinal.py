@@ -37,7 +37,7 @@ class P(Rows):
     """Parameters."""
 
     M = Row("vehicle.m", "kg", "mass of the vehicle", TINY)
-    J_W = Row("vehicle.J_w", "kg.m2", "moment of inertia of all wheels and what turns with them", 0.0)
+    J_W = Row("vehicle.J_w", "kg.m2", "moment of inertia of all wheels and all masses that turn with them", 0.0)
     R_W = Row("vehicle.r_w", "m", "rolling radius", TINY)
     RHO_CW_A = Row(
         "vehicle.rho_cw_A", "kg/m", "density of air times drag coefficient times frontal area", 0.0, tunable=True
@@ -51,7 +51,7 @@ class P(Rows):
 class U(Rows):
     """Inputs."""
 
-    LOAD = Row("axle.load", "N.m", "torque that the driveline takes at the axle", nominal=1e3)
+    LOAD = Row("axle.load", "N.m", "torque into the driveline at the axle", nominal=1e3)
     DRIVE = Row("drive.tau", "N.m", "torque of the drive at the wheels", nominal=1e3)
     BRAKE = Row("brake.tau", "N.m", "torque of the brakes at the wheels, not negative", 0.0, nominal=1e3)
     SLOPE = Row("road.slope", "1", "slope of the road, tan(alpha), uphill positive", nominal=0.1)

@@ -9,8 +9,8 @@ pressure needs, and the pump gives no more than its flow carries beyond lubricat
 
 Q_0 is the flow of lubrication and cooling, k_l the leakage of pump, valves and seals, eta the hydromechanical
 efficiency. The pressure falls with the flow, so a pump that turns backwards, which valves short-circuit, has p_cap = 0.
-Below zero speed the torque of the pressure that is left is without effect: it is faded in over w_r. What the pump
-takes is lost: as heat of the throttled flow, ``D p w``, and in the pump::
+Below zero speed the remaining pressure has no torque: it is faded in over w_r. The power of the pump
+is lost: as heat of the throttled flow, ``D p w``, and in the pump::
 
     tau w = d/dt (J w^2/2) + D p w + (1/eta - 1) D p w + b w^2
 
@@ -60,7 +60,7 @@ class Y(Rows):
 
     W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
     P = Row("line.p", "Pa", "line pressure", 0.0, nominal=1e6, display="bar")
-    TAU = Row("pump.tau", "N.m", "torque that pressure and friction take", nominal=10.0)
+    TAU = Row("pump.tau", "N.m", "torque of pressure and friction", nominal=10.0)
     CAP = Row("line.p_cap", "Pa", "line pressure that the flow carries", 0.0, nominal=1e6, display="bar")
     LOW = Row("status.low_pressure", "1", "1: the cylinders need more than the pump gives", 0.0, 1.0)
     E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=10.0, books=STORED)

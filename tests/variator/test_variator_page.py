@@ -60,7 +60,9 @@ def test_errors_are_few_and_in_words(unit):
 def test_bands_of_a_calibration_beside_the_reduced_model(unit, tmp_path):
     shutil.copy(reduced_path(unit), tmp_path / "own.h5")
     path = tmp_path / "own.toml"
-    path.write_text(find_unit("pushbelt_cvt").read_text().replace('reduced = "pushbelt_24mm_belief"', 'reduced = "own.h5"'))
+    path.write_text(
+        find_unit("pushbelt_cvt").read_text().replace('reduced = "pushbelt_24mm_belief"', 'reduced = "own.h5"')
+    )
     own = load_unit(path)
     model = own.build()
     assert "±" not in variator_page(model, own)

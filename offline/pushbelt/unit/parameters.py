@@ -7,7 +7,7 @@ outline, a half width over height with t(y) for the thickness:
     Theta_x = Y + Z,  Theta_y = X + Z,  Theta_z = X + Y   with   X = rho int (t^3/3) 2 b dy - m t_S^2,
     Y = rho int y^2 t 2 b dy - m h_S^2,   Z = rho int t (2 b^3/3) dy.
 
-N_E elements stand for N_E0 real ones (section 3.2.1). With s = N_E0/N_E: thicknesses, tapers, mass, flank and saddle
+N_E elements represent N_E0 real ones (section 3.2.1). With s = N_E0/N_E: thicknesses, tapers, mass, flank and saddle
 stiffness grow with s, since s real elements act in parallel. Joint stiffnesses shrink with 1/s, since s real joints act
 in series and the compression of the chain must stay. Damping keeps its ratio to the critical one. Two elements of
 thickness t on an arc of radius r' at their rocking edges turn by dphi = t/r' and lie t + (r_R/2 - t/12) dphi^2 apart
@@ -64,7 +64,7 @@ class Element(Record):
     """Real element. Heights count from the bottom edge, lengths along the belt from the plane rear side."""
 
     N_E0: Annotated[int, Field(ge=20, le=2000)]  # elements of the real belt
-    N_E: Annotated[int, Field(ge=20, le=2000)]  # elements of the model; each stands for N_E0/N_E
+    N_E: Annotated[int, Field(ge=20, le=2000)]  # elements of the model; each represents N_E0/N_E
     t_R: Length  # thickness at the rocking edge
     taper: Play = 0.0  # t_T - t_R: elements that are thinner or thicker at the top edge
     t_B: Length  # thickness at the bottom edge
@@ -152,7 +152,7 @@ class Pulleys(Record):
             raise ValueError("A: weights above 0, else the influence matrix is not positive")
         if self.a is None:
             if self.A:
-                raise ValueError("A: goes with a")
+                raise ValueError("A: needs a")
             return self
         each = isinstance(self.a[0], tuple)
         if not (self.A or each):
@@ -331,9 +331,9 @@ class Parameters(Unit):
         width, lower, upper = np.interp((e.y_P, e.y_F0, e.y_F1), y, half)
         angle = float(np.arctan2(upper - lower, e.y_F1 - e.y_F0))
         if abs(width - e.z_P) > OUTLINE[0]:
-            ask(self.source, "element.z_P", e.z_P, f"the outline has {width:.4g} m at y_P; which of both is meant?")
+            ask(self.source, "element.z_P", e.z_P, f"the outline has {width:.4g} m at y_P; which of the two is meant?")
         if abs(angle - e.delta_0) > OUTLINE[1]:
-            told = f"the outline's flanks have {np.degrees(angle):.3g} deg; which of both is meant?"
+            told = f"the outline's flanks have {np.degrees(angle):.3g} deg; which of the two is meant?"
             ask(self.source, "element.delta_0", e.delta_0, told)
         if self.sheaves is not None:
             for name, profile in (("loose", self.sheaves.loose), ("fixed", self.sheaves.fixed)):

@@ -72,7 +72,7 @@ def test_a_scheduler_that_ends_is_told():
         found = computed(calls, others.scheduler_address, None)
         assert next(found) == ("short", None, None)
         others.close()
-        with pytest.raises(InputError, match="the same command goes on"):
+        with pytest.raises(InputError, match="the same command continues"):
             next(found)
 
 

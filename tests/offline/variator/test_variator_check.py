@@ -241,7 +241,7 @@ def test_runs_with_another_load_than_that_of_the_laws_are_told():
         about = {"load": load, "unit": "v"}
         assert not replace(check, about=about, heldout=replace(check.heldout, plan=plan)).failures
     damper = replace(check, about=about, heldout=replace(check.heldout, unit_file='load = { kind = "damper" }'))
-    assert "what the secondary turns: {'kind': 'damper'}" in damper.failures[0]
+    assert "load of the secondary: {'kind': 'damper'}" in damper.failures[0]
 
 
 def test_efficiency_needs_a_load():

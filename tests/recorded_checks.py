@@ -152,8 +152,8 @@ def moved(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
     return changed
 
 
-SMALL = ("launch-003", "launch-013", "cruise-002", "cruise-009", "overdrive-004", "overrun-003", "overrun-008", "limit-004",
-         "sweep-001", "sweep-003")  # fmt: skip
+SMALL = ("launch-003", "launch-013", "cruise-002", "cruise-009", "overdrive-004", "overrun-003", "overrun-008",
+         "limit-004", "sweep-001", "sweep-003")  # fmt: skip
 """Held-out runs of the spatial belt for mutants: some of every part of the plan."""
 
 

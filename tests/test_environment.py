@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import command_line
+from rows import mistakes
 
 from rtcvt import environment, interface
 from rtcvt.clutch import kernels
@@ -28,15 +29,7 @@ def started(folder, *words, limit=None, **settings):
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("NUMBA_NUM_THREADS", "0"),
-        ("NUMBA_OPT", "abc"),
-        ("NUMBA_FUNCTION_CACHE_SIZE", "-1"),
-        ("SOURCE_DATE_EPOCH", "abc"),
-    ],
-)
+@mistakes
 def test_a_setting_that_nothing_starts_with_is_one_message(tmp_path, name, value):
     code, errors = started(tmp_path, "simulate", "clutch", **{name: value})
     assert code == 2

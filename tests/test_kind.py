@@ -22,7 +22,7 @@ import pytest
 from commands import command_line
 from fmpy.fmi2 import FMU2Slave
 from pydantic import Field
-from rows import text_of
+from rows import mistakes, text_of
 
 from rtcvt import kind as registry
 from rtcvt.html import ErrorRow, error_table, page, variable_tables
@@ -338,20 +338,7 @@ def test_export_native(train, rtcvt, tmp_path):
     assert np.array_equal(found, expected.y)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["simulate", "train.toml", "--model", "hybrid"], "train.toml: model = 'hybrid': rigid"),
-        (["simulate", "train.toml", "--resume"], "--resume = True: not with train.toml"),
-        (["export", "train.toml", "--flange", "a=speed"], "--flange: a = 'speed': no choice in a unit of kind 's"),
-        (["campaign", "train.toml", "-p", "small", "-o", "runs"], "with a full model that has campaigns: pushbelt"),
-        (["reduce", "runs", "-o", "r.h5"], "campaign = 'runs': a folder of runs, from rtcvt campaign"),
-        (["reduce", "folder", "-o", "r.h5"], "with a full model that can be reduced: pushbelt"),
-        (["check", "train.toml", "-o", "nowhere/r.html"], "existing, writable folder"),
-        (["show", "other.toml"], "other.toml: kind = 'ship': one of the kinds: gear_system, belt, variator, vehicle"),
-        (["show", "bad.toml"], "bad.toml: masses.0 = '1 m': a mass in kg"),
-    ],
-)  # fmt: skip
+@mistakes
 def test_mistakes(train, rtcvt, tmp_path, words, message):
     (tmp_path / "other.toml").write_text('kind = "ship"', encoding="utf-8")
     (tmp_path / "bad.toml").write_text(TEXT.replace("2 kg", "1 m"), encoding="utf-8")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from differences import jacobian_by_differences
 from held_inputs import simulate_held
+from rows import cases
 
 from rtcvt.errors import InputError
 from rtcvt.files.cycle import load_cycle
@@ -330,17 +331,7 @@ def test_driver_does_not_wind_up():
     assert after["drive.tau"][-1] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("v_des", "v", "brake"),
-    [
-        (0.0, 0.0, 2000.0),
-        (0.0, -3.0, 4000.0),
-        (0.0, -0.01, 2000.0),
-        (3.0, -0.05, 2000.0),
-        (3.0, 0.0, 0.0),
-        (0.0, 2.0, 4000.0),
-    ],
-)
+@cases
 def test_driver_brakes_for_a_standstill_and_against_rolling_back(v_des, v, brake):
     one = instance("driver")
     one.initialise()

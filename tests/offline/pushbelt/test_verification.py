@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from marks import slow
+from rows import cases
 from typer.testing import CliRunner
 
 from rtcvt.cli import app
@@ -164,30 +165,7 @@ def test_push_force_quantities() -> None:
     assert value["rise of push force after the primary"] == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize(
-    ("expected", "value", "u", "verdict", "firm"),
-    [
-        ({"value": 1.5}, 1.46, 0.0, "agrees", True),
-        ({"value": 1.5}, 1.5, 0.04, "agrees", True),
-        ({"value": 1.5}, 1.5, 0.05, "agrees", False),
-        ({"value": 1.5}, 1.40, 0.0, "differs", True),
-        ({"value": 1.5}, 1.40, 0.02, "differs", True),
-        ({"value": 1.5}, 1.40, 0.03, "differs", False),  # the limit is 1.455
-        ({"value": 1.5}, 1.40, 0.2, "not resolved", False),
-        ({"sign": "positive"}, 0.11, 0.05, "agrees", True),
-        ({"sign": "positive"}, 0.09, 0.05, "agrees", False),
-        ({"sign": "positive"}, -0.11, 0.05, "opposite", True),
-        ({"sign": "negative"}, 0.11, 0.05, "opposite", True),
-        ({"sign": "negative"}, 0.01, 0.05, "not resolved", False),
-        ({"sign": "negative"}, -0.1, 0.2, "not resolved", False),
-        ({"sign": "positive"}, float("nan"), 0.0, "not resolved", False),
-        ({"range": (0.0, 1.0)}, 0.9, 0.05, "agrees", True),
-        ({"range": (0.0, 1.0)}, 0.9, 0.2, "agrees", False),
-        ({"range": (0.0, 1.0)}, 1.1, 0.2, "not resolved", False),
-        ({"range": (0.0, 1.0)}, 1.1, 0.06, "differs", False),
-        ({"range": (0.0, 1.0)}, 1.3, 0.1, "differs", True),
-    ],
-)
+@cases
 def test_a_verdict_is_firm_if_all_within_u_gives_it(
     expected: dict, value: float, u: float, verdict: str, firm: bool
 ) -> None:
@@ -211,15 +189,7 @@ def test_one_start_resolves_nothing() -> None:
     assert not found.firm
 
 
-@pytest.mark.parametrize(
-    ("of", "sign", "least", "verdict"),
-    [
-        ("each", "positive", 1.0, "agrees"),
-        ("steps", "positive", -0.5, "opposite"),
-        ("steps", "negative", 1.0, "opposite"),
-        ("each", "negative", 2.0, "opposite"),
-    ],
-)
+@cases
 def test_of_several_runs_the_least_counts(of: str, sign: str, least: float, verdict: str) -> None:
     """Thrust ratios 1.0, 2.0, 1.5 in every start."""
     starts = {name: (a_run(x), a_run(x)) for name, x in (("a", 1.0), ("b", 2.0), ("c", 1.5))}

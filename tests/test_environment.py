@@ -100,31 +100,20 @@ def unit(tmp_path_factory):
     return (folder / "unit.fmu").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"PYTHONOPTIMIZE": "2", "NUMBA_DISABLE_JIT": "1"},
-        {"HOME": "/proc/none", "PYTHONHASHSEED": "7"},
-        {"LC_ALL": "C", "PYTHONUTF8": "0", "TZ": "Asia/Tokyo", "MPLBACKEND": "none", "COLUMNS": "x"},
-    ],
-    ids=lambda settings: " ".join(settings),
-)
+@pytest.mark.parametrize("settings", [{"PYTHONOPTIMIZE": "2", "NUMBA_DISABLE_JIT": "1"},
+    {"HOME": "/proc/none", "PYTHONHASHSEED": "7"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "TZ": "Asia/Tokyo", "MPLBACKEND": "none", "COLUMNS": "x"}],
+    ids=lambda settings: " ".join(settings))  # fmt: skip
 def test_settings_change_no_byte_of_a_unit(tmp_path, unit, settings):
     code, errors = started(tmp_path, *UNIT, SOURCE_DATE_EPOCH=SECONDS, **settings)
     assert code == 0, errors
     assert (tmp_path / "unit.fmu").read_bytes() == unit
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        pytest.param("export clutch --no-check -o out.fmu", marks=pytest.mark.needs("cc")),
-        pytest.param("export clutch --fmi 3 --no-check -o out.fmu", marks=pytest.mark.needs("cc")),
-        pytest.param("ssp vehicle_wltc -o out.ssp", marks=pytest.mark.needs("cc")),
-        "plot {run} -o out.svg",
-        "plot {run} -o out.pdf",
-    ],
-)
+@pytest.mark.parametrize("words", [pytest.param("export clutch --no-check -o out.fmu", marks=pytest.mark.needs("cc")),
+    pytest.param("export clutch --fmi 3 --no-check -o out.fmu", marks=pytest.mark.needs("cc")),
+    pytest.param("ssp vehicle_wltc -o out.ssp", marks=pytest.mark.needs("cc")), "plot {run} -o out.svg",
+    "plot {run} -o out.pdf"])  # fmt: skip
 def test_a_file_of_one_date_is_the_same_to_the_byte(monkeypatch, capsys, tmp_path, words):
     command = command_line(monkeypatch, capsys)
     run = tmp_path / "run.h5"

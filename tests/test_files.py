@@ -41,18 +41,10 @@ def journal(path):
     return _Journal(path, "key")
 
 
-@pytest.mark.parametrize(
-    ("reader", "name"),
-    [
-        *((reader, f"x.{suffix}") for reader, suffix in READERS.items()),
-        (read_recording, "x.h5"),
-        (confirmed_rows, "x.h5"),
-        (lambda path: Journal(path, write=True), "x.partial"),
-        (failed_run, "x.failed"),
-        (journal, "x.jsonl"),
-        (lambda path: error_rows(load_unit("planetary"), "rigid", {}, path, print), "x.json"),
-    ],
-)
+@pytest.mark.parametrize(("reader", "name"), [*((reader, f"x.{suffix}") for reader, suffix in READERS.items()),
+    (read_recording, "x.h5"), (confirmed_rows, "x.h5"), (lambda path: Journal(path, write=True), "x.partial"),
+    (failed_run, "x.failed"), (journal, "x.jsonl"),
+    (lambda path: error_rows(load_unit("planetary"), "rigid", {}, path, print), "x.json")])  # fmt: skip
 def test_a_pipe_is_refused_without_waiting(tmp_path, reader, name):
     path = tmp_path / name
     os.mkfifo(path)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from instances import started
 from rows import cases, mistakes, text_of
 
 from rtcvt.errors import InputError, ask
@@ -119,8 +120,7 @@ def test_angle_and_direction_agree(tmp_path):
         build_model(load_unit("toroidal_kers"), "rigid"),
     )
     for model in (a, b):
-        i = model.instantiate()
-        i.initialise()
+        i = started(model)
         i.set("control.tau_des", 3.0)
         for _ in range(100):
             i.step(1e-3)
@@ -129,14 +129,10 @@ def test_angle_and_direction_agree(tmp_path):
     assert x == pytest.approx(i.x, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a time in s, finite"),
-        ("duration = 1" + 5000 * "0", r"s\.toml: not valid TOML: a number with thousands of digits"),
-        ("a = " + 5000 * "[", r"s\.toml: not valid TOML"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"),
+    [("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a time in s, finite"),
+    ("duration = 1" + 5000 * "0", r"s\.toml: not valid TOML: a number with thousands of digits"),
+    ("a = " + 5000 * "[", r"s\.toml: not valid TOML")])  # fmt: skip
 def test_scenario_files(tmp_path, text, message):
     file = tmp_path / "s.toml"
     file.write_text(text, encoding="utf-8")

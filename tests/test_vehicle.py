@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from differences import jacobian_by_differences
 from held_inputs import simulate_held
+from instances import started
 from rows import cases
 
 from rtcvt.errors import InputError
@@ -106,8 +107,7 @@ def test_cycle_keeps_the_speeds_of_its_ends(tmp_path):
 def test_speeds_of_a_cycle_jump_where_two_points_have_one_time(tmp_path):
     (tmp_path / "jump.csv").write_text("t [s],v [m/s]\n0,2\n10,4\n10,6\n20,6\n20,1\n")
     (tmp_path / "jump.toml").write_text('name = "jump"\nkind = "cycle"\ncycle = "jump.csv"\n')
-    one = build_part(load_unit(tmp_path / "jump.toml")).instantiate()
-    one.initialise()
+    one = started(build_part(load_unit(tmp_path / "jump.toml")))
     for h, speed, distance in (
         (5.0, 3.0, 12.5),
         (5.0, 6.0, 30.0),

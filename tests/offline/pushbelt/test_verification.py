@@ -45,20 +45,9 @@ def window(thrust: float = 1.4, **fields: np.ndarray) -> Window:
     profile = np.ones((len(FIELDS), 4 * BINS))
     for name, values in fields.items():
         profile[list(FIELDS).index(name)] = values
-    return Window(
-        t0=0.1,
-        t1=0.2,
-        thrust=thrust,
-        torque=0.0,
-        omega=np.array([100.0, 200.0]),
-        slip=0.01,
-        endplay=np.array([1e-3, 2e-3]),
-        profile=profile,
-        ripple=np.ones_like(profile),
-        energy=np.array([1e-4, 1.0, 2.0]),
-        losses=np.ones(len(hybrid.LOSSES)),
-        balance=np.zeros((2, 4)),
-    )
+    return Window(t0=0.1, t1=0.2, thrust=thrust, torque=0.0, omega=np.array([100.0, 200.0]), slip=0.01,
+        endplay=np.array([1e-3, 2e-3]), profile=profile, ripple=np.ones_like(profile),
+        energy=np.array([1e-4, 1.0, 2.0]), losses=np.ones(len(hybrid.LOSSES)), balance=np.zeros((2, 4)))  # fmt: skip
 
 
 def a_run(thrust: float = 1.4, change: float = 0.0) -> Steady:
@@ -232,12 +221,8 @@ def test_each_statement_counts_once() -> None:
 
 def test_a_verdict_says_by_how_much() -> None:
     about = {"section": "7", "about": "", "quantity": "thrust ratio", "runs": ("OD",)}
-    cases = (
-        ({"value": 1.5}, 1.4, "-6.7 %"),
-        ({"range": (1.7, 2.2)}, 1.05, "-38.2 %"),
-        ({"range": (1.7, 2.2)}, 2.42, "+10.0 %"),
-        ({"range": (0.0, 1.0)}, -0.2, "-0.2 1"),
-    )
+    cases = (({"value": 1.5}, 1.4, "-6.7 %"), ({"range": (1.7, 2.2)}, 1.05, "-38.2 %"),
+        ({"range": (1.7, 2.2)}, 2.42, "+10.0 %"), ({"range": (0.0, 1.0)}, -0.2, "-0.2 1"))  # fmt: skip
     for expected, value, by in cases:
         assert judge(Signature.model_validate(about | expected), value, 0.0, "1").text == f"differs by {by}"
 
@@ -320,13 +305,9 @@ def test_a_failed_run_is_reported_and_its_signatures_left_out(tmp_path: Path, mo
     assert "left its place" in report_page(v)
 
 
-@pytest.mark.parametrize(
-    ("run", "revolutions", "why"),
-    [
-        (ChapterRun(name="wild", case="OD", N_E=110, N_B=52, steps=10), 0.1, "the belt left its place after"),
-        (ChapterRun(name="short", case="OD", N_E=110, N_B=52), 0.1, "0.1. revolutions, two are needed"),
-    ],
-)
+@pytest.mark.parametrize(("run", "revolutions", "why"), [(ChapterRun(name="wild", case="OD", N_E=110, N_B=52, steps=10),
+    0.1, "the belt left its place after"),
+    (ChapterRun(name="short", case="OD", N_E=110, N_B=52), 0.1, "0.1. revolutions, two are needed")])  # fmt: skip
 def test_why_a_run_has_no_result(tmp_path: Path, run: ChapterRun, revolutions: float, why: str) -> None:
     assert re.match(why, verification._make(UNIT, run, revolutions, tmp_path / "run.h5"))
 

@@ -63,6 +63,7 @@ sys.path += [str(Path(__file__).parent / folder) for folder in ("hil", "fmu")]
 import faults
 import hostile
 from hostile_inputs import KINDS, harsh_inputs, hostile_inputs
+from instances import started
 from overwriting import READ, build, link, state
 from steps_host import NativeUnit
 
@@ -227,12 +228,9 @@ def texts(count: int, folder: Path) -> Outcome:
     """Unit files, scenarios, tables of inputs, databases and descriptions of units with changes at random are read, or
     refused by name; no other exception."""
     rng, bad, fmu = np.random.default_rng(23), [], hostile.build(folder)
-    variables = [
-        Variable("shaft.tau", "output", 0, "N.m", "", minimum=-9.0, maximum=9.0),
-        Variable("on", "output", 1, "1", "", boolean=True),
-        Variable("w", "input", 0, "rad/s", ""),
-        Variable("k", "parameter", 0, "1", "", tunable=True),
-    ]
+    variables = [Variable("shaft.tau", "output", 0, "N.m", "", minimum=-9.0, maximum=9.0),
+        Variable("on", "output", 1, "1", "", boolean=True), Variable("w", "input", 0, "rad/s", ""),
+        Variable("k", "parameter", 0, "1", "", tunable=True)]  # fmt: skip
     called = signal_names(variables)
     outputs, inputs, tunable = variables[:2], [variables[2]], [variables[3]]
     with zipfile.ZipFile(fmu) as archive:
@@ -317,8 +315,7 @@ def machine(name: str, rng: np.random.Generator, folder: Path) -> str:
         unit = load_unit(parse_unit_file(text, "machine.toml", source.parent))
         for fidelity in unit.models if unit.kind_record.build else ():
             model = unit.build(fidelity)
-            instance = model.instantiate()
-            instance.initialise()
+            instance = started(model)
             if all(instance.step(model.step_size) == FAILED for _ in range(20)):
                 return f"{fidelity}: every step is refused"
             for kind in ("jumps", "reversals"):
@@ -804,6 +801,7 @@ import random, signal, sys, threading, time
 import psutil
 from rtcvt.errors import InputError
 from rtcvt.offline.variator.campaign import computed
+from instances import started
 def kill():
     workers = [p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())]
     if workers:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from instances import started
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import eigs
@@ -45,8 +46,7 @@ class Mode(NamedTuple):
 def hybrid_modes(unit: BeltUnit) -> list[Mode]:
     """Modes of the hybrid model at rest, by frequency."""
     model = build_belt(unit, "hybrid")
-    instance = model.instantiate()
-    instance.initialise()
+    instance = started(model)
     given = [f"{name}." for name, p in unit.pulleys.items() if p.flange == "speed"]
     held = {f"{g}{key}" for g in given for key in ("w", "w_in", "slope", "a")}
     free = [k for k, v in enumerate(model.states) if v.name not in held]

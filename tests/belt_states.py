@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from instances import started as initialised
 
 from rtcvt.belt.layout import BeltP, Cell, D
 from rtcvt.belt.unit import AncfModel, Belt, BeltUnit, Decoupler, HybridModel, Pulley
@@ -16,11 +17,7 @@ DECOUPLER = {"inertia": 3e-3, "stiffness": 20.0, "damping": 0.02, "direction": "
 
 def started(unit, fidelity="hybrid", substeps=None, **parameters):
     """An instance of a unit, or of its model, initialised with parameters; ``__`` in a name stands for a dot."""
-    instance = (unit.build(fidelity, substeps) if hasattr(unit, "build") else unit).instantiate()
-    for key, value in parameters.items():
-        instance.set(key.replace("__", "."), value)
-    instance.initialise()
-    return instance
+    return initialised(unit.build(fidelity, substeps) if hasattr(unit, "build") else unit, **parameters)
 
 
 def triangle(sides):

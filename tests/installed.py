@@ -27,13 +27,8 @@ PLOTS = ["plot run.h5 -o run.png", "plot run.h5 -o run.svg"]
 CHECKS = ["check planetary -o planetary.html", "sheave pushbelt_24mm -o sheave.html"]
 NATIVE = ["export clutch --no-check -o native.fmu", "export clutch --fmi 3 --no-check -o native3.fmu"]
 RUNS = ["run python.fmu --fast --duration 0.1 -o hil.h5", "run python.fmu --fast --duration 0.1 -o hil.mf4"]
-WORKS = {
-    "core": [PYTHON],
-    "offline": [*CHECKS, *PLOTS, PLOT],
-    "hil": [*RUNS, *PLOTS, PLOT],
-    "native": NATIVE,
-    "data": [*PLOTS, PLOT, TABLES, *SWEEPS],
-}
+WORKS = {"core": [PYTHON], "offline": [*CHECKS, *PLOTS, PLOT], "hil": [*RUNS, *PLOTS, PLOT], "native": NATIVE,
+    "data": [*PLOTS, PLOT, TABLES, *SWEEPS]}  # fmt: skip
 LACKS = {  # a command, and the extra that it asks for
     "core": {CHECKS[1]: "offline", NATIVE[0]: "native", RUNS[0]: "hil", PLOTS[0]: "data", SWEEPS[0]: "data"},
     "offline": {NATIVE[0]: "native", RUNS[0]: "hil"},

@@ -45,15 +45,6 @@ class Machine(NamedTuple):
     share: float = 1e-2
 
 
-def started(model: Model, **values: float) -> Instance:
-    """Initialised with these values; ``__`` in a name stands for a dot."""
-    one = model.instantiate()
-    for name, value in values.items():
-        one.set(name.replace("__", "."), value)
-    one.initialise()
-    return one
-
-
 def in_ranges(kind: str, one: Instance, rng: Generator) -> None:
     """Anywhere in `RANGES`."""
     x_low, x_high, u_low, u_high = RANGES[kind]
@@ -62,15 +53,10 @@ def in_ranges(kind: str, one: Instance, rng: Generator) -> None:
 
 # --- gears ------------------------------------------------------------------------------------------------------------
 
-FLANGES = [
-    ("differential", {"left": "speed", "right": "speed"}),
-    ("differential", {"pinion": "speed"}),
-    ("planetary", {"ring": "speed"}),
-    ("power_split_ivt", {"engine": "speed"}),
-    ("power_split_ivt", {"output": "speed"}),
-    ("power_split_ivt", {"engine": "speed", "output": "speed"}),
-    ("toroidal_kers", {"shaft": "speed", "flywheel": "speed"}),
-]
+FLANGES = [("differential", {"left": "speed", "right": "speed"}), ("differential", {"pinion": "speed"}),
+    ("planetary", {"ring": "speed"}), ("power_split_ivt", {"engine": "speed"}),
+    ("power_split_ivt", {"output": "speed"}), ("power_split_ivt", {"engine": "speed", "output": "speed"}),
+    ("toroidal_kers", {"shaft": "speed", "flywheel": "speed"})]  # fmt: skip
 
 
 def flanged(name: str, choice: dict[str, str], **solver: float) -> GearSystem:

@@ -18,17 +18,8 @@ ROOT = Path(__file__).parents[1]
 def caught(file: Path, old: str, new: str, tests: str, compiled: bool) -> bool:
     """Whether one of `tests` fails with the mutant in the place of `file`."""
     text = file.read_bytes()
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not slow and not interop",
-        *tests.split(),
-    ]
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", "not slow and not interop",
+        *tests.split()]  # fmt: skip
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"} | ({} if compiled else {"NUMBA_DISABLE_JIT": "1"})
     try:
         file.write_bytes(text.replace(old.encode(), new.encode()))

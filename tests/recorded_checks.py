@@ -46,6 +46,7 @@ from typing import Any
 import h5py
 import numpy as np
 from discs import interpreted
+from instances import started
 from kers_event import Event, pushbelt, run_event, toroidal
 
 from rtcvt.kind import Unit, load_unit
@@ -271,8 +272,7 @@ def without_signals(unit: Unit, at: Instance) -> Instance:
         own = unit.components[name]
         components[name] = own.model_copy(update={"inputs": {**own.inputs, **held}})
     model = unit.model_copy(update={"connect": flanges, "components": components}).build()
-    one = model.instantiate()
-    one.initialise()
+    one = started(model)
     places = {s.name: s.index for s in at.model.states}
     one.x[:] = [at.x[places[s.name]] for s in model.states]
     return one
@@ -297,8 +297,7 @@ def of_system(name: str) -> Figures:
     """Orders of the step, share of energy that is not accounted for over the first scenario, cost of 1 ms [us]."""
     unit = load_unit(name)
     model = unit.build()
-    one = model.instantiate()
-    one.initialise()
+    one = started(model)
     cost = np.inf
     for _ in range(14):
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""Data of tests that are no Python: texts of good files, and tables of mistakes with the expected messages."""
+"""Data of tests that are no Python: texts of good files, tables of mistakes with their messages, tables of cases."""
 
 import tomllib
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["DATA", "mistakes", "text_of"]
+__all__ = ["DATA", "cases", "mistakes", "text_of"]
 
 DATA = Path(__file__).parent / "data"
 
@@ -16,12 +16,19 @@ def text_of(name: str) -> str:
     return (DATA / name).read_text(encoding="utf-8")
 
 
-def mistakes(test: Callable) -> Callable:
-    """Parametrise a test by the rows of its name in ``tests/data/bad_calls/MODULE.toml``, both without ``test_``.
+def _rows(folder: str) -> Callable[[Callable], Callable]:
+    """Parametrise a test by the rows of its name in ``tests/data/FOLDER/MODULE.toml``, both without ``test_``.
 
     The keys of the rows are the test's arguments; one that a row does not have is None.
     """
-    module = Path(test.__code__.co_filename).stem.removeprefix("test_")
-    found = tomllib.loads(text_of(f"bad_calls/{module}.toml"))[test.__name__.removeprefix("test_")]
-    names = list(dict.fromkeys(key for row in found for key in row))
-    return pytest.mark.parametrize(names, [tuple(row.get(n) for n in names) for row in found])(test)
+
+    def parametrised(test: Callable) -> Callable:
+        module = Path(test.__code__.co_filename).stem.removeprefix("test_")
+        found = tomllib.loads(text_of(f"{folder}/{module}.toml"))[test.__name__.removeprefix("test_")]
+        names = list(dict.fromkeys(key for row in found for key in row))
+        return pytest.mark.parametrize(names, [tuple(row.get(n) for n in names) for row in found])(test)
+
+    return parametrised
+
+
+mistakes, cases = _rows("bad_calls"), _rows("cases")

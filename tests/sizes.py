@@ -37,11 +37,8 @@ def in_folders(*folders: str) -> int:
 def main() -> None:
     """Print the sizes; exit code 1 if one is above its budget."""
     pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
-    sizes = {
-        "source": in_folders("rtcvt", "fmu", "hil", "offline"),
-        "tests": in_folders("tests"),
-        "pages": sum(len(page.read_text(encoding="utf-8").split()) for page in pages),
-    }
+    sizes = {"source": in_folders("rtcvt", "fmu", "hil", "offline"), "tests": in_folders("tests"),
+        "pages": sum(len(page.read_text(encoding="utf-8").split()) for page in pages)}  # fmt: skip
     for what, size in sizes.items():
         print(f"{what}: {size} of {BUDGETS[what]} {'words' if what == 'pages' else 'lines of code'}")
     sys.exit(any(size > BUDGETS[what] for what, size in sizes.items()))

@@ -270,13 +270,7 @@ def test_brackets_are_text(rtcvt, tmp_path):
     assert "[/red] up [fast]" in text
 
 
-@pytest.mark.parametrize(
-    ("package", "extra", "words"),
-    [
-        ("matplotlib", "offline", ["check", "planetary"]),
-        ("fmpy", "hil", ["run", "x.fmu"]),
-    ],
-)
+@mistakes
 def test_a_missing_extra_is_named(rtcvt, monkeypatch, tmp_path, package, extra, words):
     for name in [m for m in sys.modules if f"{m}.".startswith((f"{package}.", "rtcvt.hil.", "rtcvt.offline."))]:
         monkeypatch.delitem(sys.modules, name)

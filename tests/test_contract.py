@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from instances import started
 from machines import machines
 from refusals import refuses_and_keeps_its_state
 
@@ -40,9 +41,7 @@ def model(request):
 
 @pytest.fixture
 def one(model):
-    instance = model.instantiate()
-    instance.initialise()
-    return instance
+    return started(model)
 
 
 # --- equations --------------------------------------------------------------------------------------------------------
@@ -52,8 +51,7 @@ def one(model):
 def test_the_jacobian_is_that_of_the_rates(name):
     """But where the rates have a kink within the differences."""
     machine, rng, compared = MACHINES[name], np.random.default_rng(7), 0
-    one = machine.model().instantiate()
-    one.initialise()
+    one = started(machine.model())
     for _ in range(5):
         machine.draw(one, rng)
         exact, x = one.jacobian(), one.x.copy()
@@ -135,8 +133,7 @@ STORING = [name for name, m in MACHINES.items() if any(v.books is Books.STORED f
 @pytest.mark.parametrize("name", STORING)
 def test_power_in_is_stored_or_lost_at_any_state(name):
     machine, rng = MACHINES[name], np.random.default_rng(11)
-    one = machine.model().instantiate()
-    one.initialise()
+    one = started(machine.model())
     within = 1e-7 if machine.share > 1e-5 else 2e-6 if name.startswith(("tensioned", "decoupled")) else 2e-5
     for _ in range(60):
         machine.draw(one, rng)

@@ -13,12 +13,8 @@ from rtcvt.kind import kinds
 from rtcvt.unitfile import shipped_units
 
 ROOT = Path(__file__).parents[1]
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "studies").glob("*.md")),
-]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "studies").glob("*.md"))]  # fmt: skip
 
 
 def script(name):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import command_line
+from rows import mistakes
 
 from rtcvt import environment, interface
 from rtcvt.clutch import kernels
@@ -28,15 +29,7 @@ def started(folder, *words, limit=None, **settings):
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("NUMBA_NUM_THREADS", "0"),
-        ("NUMBA_OPT", "abc"),
-        ("NUMBA_FUNCTION_CACHE_SIZE", "-1"),
-        ("SOURCE_DATE_EPOCH", "abc"),
-    ],
-)
+@mistakes
 def test_a_setting_that_nothing_starts_with_is_one_message(tmp_path, name, value):
     code, errors = started(tmp_path, "simulate", "clutch", **{name: value})
     assert code == 2
@@ -107,31 +100,20 @@ def unit(tmp_path_factory):
     return (folder / "unit.fmu").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"PYTHONOPTIMIZE": "2", "NUMBA_DISABLE_JIT": "1"},
-        {"HOME": "/proc/none", "PYTHONHASHSEED": "7"},
-        {"LC_ALL": "C", "PYTHONUTF8": "0", "TZ": "Asia/Tokyo", "MPLBACKEND": "none", "COLUMNS": "x"},
-    ],
-    ids=lambda settings: " ".join(settings),
-)
+@pytest.mark.parametrize("settings", [{"PYTHONOPTIMIZE": "2", "NUMBA_DISABLE_JIT": "1"},
+    {"HOME": "/proc/none", "PYTHONHASHSEED": "7"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "TZ": "Asia/Tokyo", "MPLBACKEND": "none", "COLUMNS": "x"}],
+    ids=lambda settings: " ".join(settings))  # fmt: skip
 def test_settings_change_no_byte_of_a_unit(tmp_path, unit, settings):
     code, errors = started(tmp_path, *UNIT, SOURCE_DATE_EPOCH=SECONDS, **settings)
     assert code == 0, errors
     assert (tmp_path / "unit.fmu").read_bytes() == unit
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        pytest.param("export clutch --no-check -o out.fmu", marks=pytest.mark.needs("cc")),
-        pytest.param("export clutch --fmi 3 --no-check -o out.fmu", marks=pytest.mark.needs("cc")),
-        pytest.param("ssp vehicle_wltc -o out.ssp", marks=pytest.mark.needs("cc")),
-        "plot {run} -o out.svg",
-        "plot {run} -o out.pdf",
-    ],
-)
+@pytest.mark.parametrize("words", [pytest.param("export clutch --no-check -o out.fmu", marks=pytest.mark.needs("cc")),
+    pytest.param("export clutch --fmi 3 --no-check -o out.fmu", marks=pytest.mark.needs("cc")),
+    pytest.param("ssp vehicle_wltc -o out.ssp", marks=pytest.mark.needs("cc")), "plot {run} -o out.svg",
+    "plot {run} -o out.pdf"])  # fmt: skip
 def test_a_file_of_one_date_is_the_same_to_the_byte(monkeypatch, capsys, tmp_path, words):
     command = command_line(monkeypatch, capsys)
     run = tmp_path / "run.h5"

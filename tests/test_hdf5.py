@@ -52,16 +52,12 @@ def _external(file):
     file.create_virtual_dataset("a", layout)
 
 
-DECLARED = {
-    "a chunk of 160 MB": _chunk,
-    "nothing stored": lambda f: f.create_dataset("a", (400_000_000,), "f8"),
+DECLARED = {"a chunk of 160 MB": _chunk, "nothing stored": lambda f: f.create_dataset("a", (400_000_000,), "f8"),
     "nothing stored, in chunks": lambda f: f.create_dataset("a", (400_000_000,), "f8", chunks=(100_000,)),
     "many chunks": lambda f: f.create_dataset("a", (3_000_000,), "f4", chunks=(1,)),
-    "many groups": lambda f: [f.create_group(f"g{k}") for k in range(10_010)],
-    "long texts": _texts,
+    "many groups": lambda f: [f.create_group(f"g{k}") for k in range(10_010)], "long texts": _texts,
     "many texts": lambda f: f.create_dataset("a", (20_000,), h5py.string_dtype()),
-    "references to one text": _references,
-    "a wide attribute": lambda f: f.attrs.create("a", np.zeros(1000)),
+    "references to one text": _references, "a wide attribute": lambda f: f.attrs.create("a", np.zeros(1000)),
     "an attribute of many texts": lambda f: f.attrs.create("a", ["x"] * 65, dtype=h5py.string_dtype()),
     "an attribute that points": lambda f: f.attrs.create("a", f.ref, dtype=h5py.ref_dtype),
     "a record": lambda f: f.create_dataset("a", (2,), np.dtype([("x", "f8"), ("y", "i4")])),
@@ -72,8 +68,7 @@ DECLARED = {
     "a soft link": lambda f: f.__setitem__("a", h5py.SoftLink("/b")),
     "an external link": lambda f: f.__setitem__("a", h5py.ExternalLink("/etc/passwd", "/")),
     "a dataset elsewhere": lambda f: f.create_dataset("a", (4,), "u1", external=[("/etc/passwd", 0, 4)]),
-    "a virtual dataset": _external,
-}
+    "a virtual dataset": _external}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", DECLARED)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from instances import started
 
 from rtcvt.kind import load_unit
 from rtcvt.numerics.integrators import (
@@ -100,9 +101,7 @@ def test_order_on_the_full_unit_in_closed_loop(method, order, steps):
     """Ten states, poles to 3e5 rad/s, tilt, sine and cosine, controller: a smooth 2 ms with no limit active."""
 
     def solve(h):
-        instance = kers(method, h).instantiate()
-        instance.set("control.tau_des", 0.6)
-        instance.initialise()
+        instance = started(kers(method, h), control__tau_des=0.6)
         assert instance.step(2e-3) == 0
         return instance.x.copy()
 

@@ -61,14 +61,8 @@ def test_scenario_by_name_is_that_of_the_command(gears):
 
 def test_inputs_of_all_kinds_are_the_same_signal(gears):
     t = np.linspace(0.0, 0.5, 501)
-    forms = (
-        "10*t",
-        lambda time: 10.0 * time,
-        10.0 * t,
-        10.0 * t[:-1],
-        ([0.0, 0.5], [0.0, 5.0]),
-        {"time": [0.0, 0.5], "value": ["0 N.m", "5 N.m"]},
-    )
+    forms = ("10*t", lambda time: 10.0 * time, 10.0 * t, 10.0 * t[:-1], ([0.0, 0.5], [0.0, 5.0]),
+        {"time": [0.0, 0.5], "value": ["0 N.m", "5 N.m"]})  # fmt: skip
     results = [gears.simulate(inputs={"sun.tau": form}, duration="500 ms") for form in forms]
     for result in results:
         assert result.time == pytest.approx(t)

@@ -21,8 +21,9 @@ import numpy as np
 import pytest
 from commands import command_line
 from fmpy.fmi2 import FMU2Slave
+from instances import started
 from pydantic import Field
-from rows import text_of
+from rows import mistakes, text_of
 
 from rtcvt import kind as registry
 from rtcvt.html import ErrorRow, error_table, page, variable_tables
@@ -146,22 +147,10 @@ def build_train(unit, fidelity, substeps=None):
     table.each("state", [POSITION], masses)
     table.each("state", [SPEED], masses)
     data[D.N], data[D.STEP] = n, unit.step / (substeps or 1)
-    return Model(
-        name=unit.name,
-        description=unit.description,
-        fidelity=fidelity,
-        variables=table.variables,
-        states=table.states,
-        p=table.p,
-        data=data.array(),
-        n_work=14 * n,
-        step_size=unit.step,
-        initialise=train_initialise,
-        derivative=train_derivative,
-        output=train_output,
-        step=train_step,
-        source=unit.text,
-    )
+    return Model(name=unit.name, description=unit.description, fidelity=fidelity, variables=table.variables,
+        states=table.states, p=table.p, data=data.array(), n_work=14 * n, step_size=unit.step,
+        initialise=train_initialise, derivative=train_derivative, output=train_output, step=train_step,
+        source=unit.text)  # fmt: skip
 
 
 def train_page(model, unit, errors=None):
@@ -318,12 +307,8 @@ def test_export_native(train, rtcvt, tmp_path):
     expected = simulate(model, train.scenario[0], parameters={"mass_1.m": 3.0})
     description = fmpy.read_model_description("train.fmu")
     reference = {v.name: v.valueReference for v in description.modelVariables}
-    fmu = FMU2Slave(
-        guid=description.guid,
-        modelIdentifier=description.coSimulation.modelIdentifier,
-        unzipDirectory=fmpy.extract("train.fmu", str(tmp_path / "train")),
-        instanceName="train",
-    )
+    fmu = FMU2Slave(guid=description.guid, modelIdentifier=description.coSimulation.modelIdentifier,
+        unzipDirectory=fmpy.extract("train.fmu", str(tmp_path / "train")), instanceName="train")  # fmt: skip
     fmu.instantiate()
     fmu.setupExperiment()
     fmu.setReal([reference["mass_1.F"]], [10.0])
@@ -338,20 +323,7 @@ def test_export_native(train, rtcvt, tmp_path):
     assert np.array_equal(found, expected.y)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["simulate", "train.toml", "--model", "hybrid"], "train.toml: model = 'hybrid': rigid"),
-        (["simulate", "train.toml", "--resume"], "--resume = True: not with train.toml"),
-        (["export", "train.toml", "--flange", "a=speed"], "--flange: a = 'speed': no choice in a unit of kind 's"),
-        (["campaign", "train.toml", "-p", "small", "-o", "runs"], "with a full model that has campaigns: pushbelt"),
-        (["reduce", "runs", "-o", "r.h5"], "campaign = 'runs': a folder of runs, from rtcvt campaign"),
-        (["reduce", "folder", "-o", "r.h5"], "with a full model that can be reduced: pushbelt"),
-        (["check", "train.toml", "-o", "nowhere/r.html"], "existing, writable folder"),
-        (["show", "other.toml"], "other.toml: kind = 'ship': one of the kinds: gear_system, belt, variator, vehicle"),
-        (["show", "bad.toml"], "bad.toml: masses.0 = '1 m': a mass in kg"),
-    ],
-)  # fmt: skip
+@mistakes
 def test_mistakes(train, rtcvt, tmp_path, words, message):
     (tmp_path / "other.toml").write_text('kind = "ship"', encoding="utf-8")
     (tmp_path / "bad.toml").write_text(TEXT.replace("2 kg", "1 m"), encoding="utf-8")
@@ -374,8 +346,7 @@ def test_a_part_is_its_equations(train, rtcvt, tmp_path):
     code, text, _ = rtcvt("check", "wheel.toml", "-o", "r.html")
     assert code == 0
     assert "exact" in text
-    one = load_unit("wheel.toml").build().instantiate()
-    one.initialise()
+    one = started(load_unit("wheel.toml").build())
     one.set("shaft.tau", 3.0)
     work, lost, before, speeds = 0.0, 0.0, one.get("storage.E"), []
     for _ in range(200):

@@ -3,23 +3,12 @@
 import math
 
 import pytest
+from rows import cases
 
 from rtcvt.limits import ErrorRow, Limited, failures
 
 
-@pytest.mark.parametrize(
-    ("value", "limit", "holds", "share"),
-    [
-        (1.0, 2.0, True, 0.5),
-        (2.0, 2.0, True, 1.0),
-        (3.0, 2.0, False, 1.5),
-        (0.0, 0.0, True, 0.0),
-        (1.0, 0.0, False, math.inf),
-        (math.nan, 2.0, False, math.nan),
-        (math.nan, 0.0, False, math.inf),
-        (1.0, None, None, math.nan),
-    ],
-)
+@cases
 def test_a_value_is_held_to_its_limit(value, limit, holds, share):
     row = Limited("run", "force", "N", value, limit)
     assert row.holds is holds
@@ -27,10 +16,6 @@ def test_a_value_is_held_to_its_limit(value, limit, holds, share):
 
 
 def test_only_needed_rows_fail_a_check():
-    rows = [
-        Limited("", "force", "N", 3.0, 2.0),
-        Limited("run", "force", "N", 3.0, 2.0, needed=False),
-        Limited("run", "force", "N", 3.0),
-        ErrorRow("stop", "belt.F", "N", math.nan, 0.01, 5.0),
-    ]
+    rows = [Limited("", "force", "N", 3.0, 2.0), Limited("run", "force", "N", 3.0, 2.0, needed=False),
+        Limited("run", "force", "N", 3.0), ErrorRow("stop", "belt.F", "N", math.nan, 0.01, 5.0)]  # fmt: skip
     assert failures(rows) == ("force: 3 N, allowed 2", "scenario 'stop': belt.F is off by nan, allowed 0.01")

@@ -4,23 +4,8 @@ import pytest
 
 from rtcvt.files.names import free, mapped
 
-NAMES = (
-    "a.b",
-    "a_b",
-    "a b",
-    "a/b",
-    "x[1]",
-    "1",
-    "",
-    ".",
-    "..",
-    "é",
-    "CRC",
-    "s" * 50,
-    "s" * 49 + "t",
-    "d." * 20 + "e",
-    "\n",
-)
+NAMES = ("a.b", "a_b", "a b", "a/b", "x[1]", "1", "", ".", "..", "é", "CRC", "s" * 50, "s" * 49 + "t", "d." * 20 + "e",
+    "\n")  # fmt: skip
 
 
 @pytest.mark.parametrize("target", ["identifier", "dbc", "hdf5", "mdf", "csv"])

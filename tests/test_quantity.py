@@ -3,46 +3,12 @@
 import math
 
 import pytest
+from rows import cases
 
 from rtcvt.quantity import base_exponents, base_unit, conversion, defined, is_quantity, is_torque, si_unit, to_si
 
 
-@pytest.mark.parametrize(
-    ("text", "unit", "value"),
-    [
-        ("36 mm", "m", 0.036),
-        ("2e-2 N.m/rpm", "N.m.s/rad", 2e-2 * 30 / math.pi),
-        ("750 kN/m", "N/m", 750e3),
-        ("30e3 N.m/rad", "N.m/rad", 30e3),
-        ("0.1 ms", "s", 1e-4),
-        ("1000 rpm", "rad/s", 1000 * math.pi / 30),
-        ("60 deg", "rad", math.pi / 3),
-        ("5", "m", 5.0),
-        ("-3 N.m", "N.m", -3.0),
-        ("20 N*m", "N.m", 20.0),
-        (7, "s", 7.0),
-        ("3000 1/min", "rad/s", 100 * math.pi),
-        ("3000 min^-1", "rad/s", 100 * math.pi),
-        ("3000 U/min", "rad/s", 100 * math.pi),
-        ("3000 tr/min", "rad/s", 100 * math.pi),
-        ("50 Hz", "rad/s", 100 * math.pi),
-        ("100 1/s", "rad/s", 100.0),
-        ("3000 rpm", "Hz", 50.0),
-        ("3000 rpm", "1/min", 3000.0),
-        ("3 N.m/Hz", "N.m.s/rad", 1.5 / math.pi),
-        ("20 N·m", "N.m", 20.0),
-        ("2 kNm", "N.m", 2000.0),
-        ("5 Nms/rad", "N.m.s/rad", 5.0),
-        ("3 m²", "m2", 3.0),
-        ("90 °", "rad", math.pi / 2),
-        ("5 μm", "m", 5e-6),
-        ("5 µm", "m", 5e-6),
-        ("20 °C", "K", 293.15),
-        ("100 PS", "W", 73549.875),
-        ("5 %", "1", 0.05),
-        ("30", "rad", 30.0),
-    ],
-)
+@cases
 def test_conversion(text, unit, value):
     assert to_si(text, unit) == pytest.approx(value, rel=1e-14)
 

@@ -5,6 +5,7 @@ from functools import cache
 import h5py
 import numpy as np
 import pytest
+from instances import started
 from rows import mistakes
 
 from rtcvt.errors import InputError
@@ -120,9 +121,7 @@ def test_parameters_take_units_and_bare_names():
 def test_simulation_is_the_kernel():
     scenario = load_unit("differential").scenario[0]
     result = simulate(model(), scenario)
-    instance = model().instantiate()
-    instance.set("left.tau", 100.0)
-    instance.initialise()
+    instance = started(model(), left__tau=100.0)
     for _ in range(len(result.time) - 1):
         instance.step(1e-3)
     assert np.array_equal(result.y[-1], instance.y)

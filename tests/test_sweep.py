@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import command_line
-from rows import DATA
+from rows import DATA, mistakes
 
 import rtcvt
 from rtcvt.errors import InputError
@@ -109,19 +109,7 @@ def test_samples_are_in_their_box():
     assert design(model, {"driver.K_p": "1:100:3:log"}).axes[0].values.tolist() == pytest.approx([1.0, 10.0, 100.0])
 
 
-@pytest.mark.parametrize(("given", "options", "message"), [
-    ({}, {}, "at least one parameter"),
-    ({"driver.K": "1:2:3"}, {}, r"driver\.K: not one of its parameter or inputs; did you mean"),
-    ({"driver.K_p": "1:2"}, {}, r"driver\.K_p = '1:2': values 'a, b, c', or a range"),
-    ({"driver.K_p": "1:2:1"}, {}, "or a range"),
-    ({"driver.K_p": "-1:2:3"}, {}, r"driver\.K_p = '-1': a number from 0"),
-    ({"driver.K_p": "1 m:2 m:3"}, {}, r"driver\.K_p = '1 m': "),
-    ({"driver.K_p": "0:2:3:log"}, {}, "numbers above 0"),
-    ({"driver.K_p": "1, 1"}, {}, "each value once"),
-    ({"driver.K_p": "1:2:2000", "driver.K_i": "1:2:2000"}, {}, "at most 1000000 points"),
-    ({"driver.K_p": "1:2:3"}, {"samples": 4}, "samples = 4: a number of points for a method"),
-    ({"driver.K_p": "1:2:3"}, {"samples": 4, "method": "sobol"}, "a range 'low:high'"),
-])  # fmt: skip
+@mistakes
 def test_mistakes(given, options, message):
     with pytest.raises(InputError, match=message):
         design(load_unit(UNIT).build(), given, **options)

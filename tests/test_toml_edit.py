@@ -28,15 +28,8 @@ mu = 5
 
 
 def test_values_are_replaced_and_comments_stay():
-    values = {
-        "name": "mine",
-        "contacts.mu": "0.1",
-        "contacts.friction.law": '"stribeck"',
-        "contacts.friction.v_S": "30 mm/s",
-        "parameters.primary.J": "2e-2",
-        "list": "[3]",
-        "seed": "4",
-    }
+    values = {"name": "mine", "contacts.mu": "0.1", "contacts.friction.law": '"stribeck"',
+        "contacts.friction.v_S": "30 mm/s", "parameters.primary.J": "2e-2", "list": "[3]", "seed": "4"}  # fmt: skip
     text = edited(TEXT, values, "file")
     assert tomllib.loads(text) == {
         "name": "mine",

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rows import text_of
+from instances import started
+from rows import cases, mistakes, text_of
 
 from rtcvt.errors import InputError, ask
 from rtcvt.kind import kind_of_file, load_unit
@@ -73,22 +74,7 @@ def test_missing_key(tmp_path):
         load_unit(write(tmp_path, changed("differential", "gears", "a", value={"hue": 1})))
 
 
-@pytest.mark.parametrize(
-    ("unit", "old", "new", "question"),
-    [
-        ("clutch", "mu = 0.1", "mu = 1.1", r"u\.toml: parameters\.mu = 1\.1: .* at most 0\.6; did you mean 0\.11\?"),
-        ("cvt_control", "mu = 0.09", "mu = 0.9", r"parameters\.mu = 0\.9: .* at most 0\.2; did you mean 0\.09\?"),
-        ("two_pulley_belt", "mu = 0.5", "mu = 7.5", r"u\.toml: mu = 7\.5: .* at most 5; did you mean 0\.75\?"),
-        (
-            "pushbelt_cvt",
-            "-0.39 mm",
-            "-0.2 mm",
-            r"belt\.offset = -0\.0002: the belt of .*alignment_offset = -0\.00039 m",
-        ),
-        ("pushbelt_cvt", "76.5 mm", "60 mm", r"primary\.sheave\.R = 0\.06: the belt of .* pulleys\.r_max = 0\.0765 m"),
-        ("pushbelt_cvt", "fluid", "oil", None),
-    ],
-)
+@mistakes
 def test_what_was_hardly_meant_is_asked_once(tmp_path, caplog, unit, old, new, question):
     """Frictions that no such contact has, numbers that were copied from the unit of another belt."""
     ask.cache_clear()
@@ -134,8 +120,7 @@ def test_angle_and_direction_agree(tmp_path):
         build_model(load_unit("toroidal_kers"), "rigid"),
     )
     for model in (a, b):
-        i = model.instantiate()
-        i.initialise()
+        i = started(model)
         i.set("control.tau_des", 3.0)
         for _ in range(100):
             i.step(1e-3)
@@ -144,14 +129,10 @@ def test_angle_and_direction_agree(tmp_path):
     assert x == pytest.approx(i.x, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a time in s, finite"),
-        ("duration = 1" + 5000 * "0", r"s\.toml: not valid TOML: a number with thousands of digits"),
-        ("a = " + 5000 * "[", r"s\.toml: not valid TOML"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"),
+    [("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a time in s, finite"),
+    ("duration = 1" + 5000 * "0", r"s\.toml: not valid TOML: a number with thousands of digits"),
+    ("a = " + 5000 * "[", r"s\.toml: not valid TOML")])  # fmt: skip
 def test_scenario_files(tmp_path, text, message):
     file = tmp_path / "s.toml"
     file.write_text(text, encoding="utf-8")
@@ -162,19 +143,7 @@ def test_scenario_files(tmp_path, text, message):
 FILE = text_of("units/any_values.toml")
 
 
-@pytest.mark.parametrize(
-    ("key", "line"),
-    [
-        ("name", 2),
-        ("gears.a.axis.through", 6),
-        ("gears.b", 5),
-        ("scenario 'first'.inputs.sun.tau.interpolation", 11),
-        ("scenario 'run v1.2, up'.inputs.sun.tau.interpolation", 18),
-        ("scenario 'run v1.2, up'.duration", 15),
-        ("scenario.1.duration", 15),
-        ("ports", None),
-    ],
-)
+@cases
 def test_line_of_a_key(key, line):
     assert line_of(FILE, key) == line
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from differences import jacobian_by_differences
 from held_inputs import simulate_held
+from instances import started
+from rows import cases
 
 from rtcvt.errors import InputError
 from rtcvt.files.cycle import load_cycle
@@ -105,8 +107,7 @@ def test_cycle_keeps_the_speeds_of_its_ends(tmp_path):
 def test_speeds_of_a_cycle_jump_where_two_points_have_one_time(tmp_path):
     (tmp_path / "jump.csv").write_text("t [s],v [m/s]\n0,2\n10,4\n10,6\n20,6\n20,1\n")
     (tmp_path / "jump.toml").write_text('name = "jump"\nkind = "cycle"\ncycle = "jump.csv"\n')
-    one = build_part(load_unit(tmp_path / "jump.toml")).instantiate()
-    one.initialise()
+    one = started(build_part(load_unit(tmp_path / "jump.toml")))
     for h, speed, distance in (
         (5.0, 3.0, 12.5),
         (5.0, 6.0, 30.0),
@@ -330,17 +331,7 @@ def test_driver_does_not_wind_up():
     assert after["drive.tau"][-1] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("v_des", "v", "brake"),
-    [
-        (0.0, 0.0, 2000.0),
-        (0.0, -3.0, 4000.0),
-        (0.0, -0.01, 2000.0),
-        (3.0, -0.05, 2000.0),
-        (3.0, 0.0, 0.0),
-        (0.0, 2.0, 4000.0),
-    ],
-)
+@cases
 def test_driver_brakes_for_a_standstill_and_against_rolling_back(v_des, v, brake):
     one = instance("driver")
     one.initialise()

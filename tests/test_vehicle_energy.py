@@ -7,6 +7,7 @@ that the method gives (`tests/pog/test_hostile_inputs.py` says why no other rule
 import numpy as np
 import pytest
 from hostile_inputs import KINDS, hostile_inputs
+from instances import started
 
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
@@ -38,8 +39,7 @@ def test_no_run_makes_energy(work, held):
     model = build_part(load_unit(work.__name__))
     inputs, n = [v.name for v in model.select("input")], len(model.states)
     for kind in KINDS:
-        one = model.instantiate()
-        one.initialise()
+        one = started(model)
         k = one.work[(car if work is vehicle else line).W_K :][: 4 * n]
         start, net, through, worst = one.get("storage.E"), 0.0, 0.0, 0.0
         for row in hostile_inputs(model, kind, 0, STEPS // held, np.random.default_rng(3)):
@@ -59,9 +59,7 @@ def test_no_run_makes_energy(work, held):
 @pytest.mark.parametrize("v", [0.05, -0.05])
 def test_a_brake_beyond_all_brakes_does_not_throw_the_vehicle_back(v):
     """It went from -0.05 to 0.12 m/s with 90 kN.m, as if friction were as steep beyond standstill as before."""
-    one = build_part(load_unit("vehicle")).instantiate()
-    one.set("brake.tau", 9e4)
-    one.initialise()
+    one = started(build_part(load_unit("vehicle")), brake__tau=9e4)
     one.x[car.X.V] = v
     assert one.step(H) != FAILED
     assert abs(one.x[car.X.V] / v) < 0.25  # it springs back, as brakes that stick do

@@ -33,12 +33,8 @@ RANGES = {"i": ("bilinear", 1.0, 0.4, 2.5), "xi": ("sigmoid", 0.3, -1.0, 1.0), "
 
 def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, slide=0.3, **constants):
     """A reduced model: ln(zeta) linear with these weights, the other laws grow by `slope` with i, xi and y."""
-    first = {
-        "k": math.log(k * CONSTANTS["F_ref"]),
-        "e": math.asinh(e / SMALL_SPEED_LOSS),
-        "c": math.log(c),
-        "lambda": math.log(lam),
-    }
+    first = {"k": math.log(k * CONSTANTS["F_ref"]), "e": math.asinh(e / SMALL_SPEED_LOSS), "c": math.log(c),
+        "lambda": math.log(lam)}  # fmt: skip
     coordinates, shift, shape = tuple(Coordinate(name, *a) for name, a in RANGES.items()), (0.1, 0.3), (4, 16, 4, 4)
     t = sites(4)
     plane = t[:, None, None, None] + sites(shape[1])[:, None, None]  # t_1 + t_2

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from instances import started
 from marks import slow
 from scipy.optimize import brentq
 
@@ -142,8 +143,7 @@ def test_falling_friction_refuses_no_step_and_makes_no_energy(source):
     unit = with_friction(load_unit(source), {"sliding": steep, "mu_back": 0.4})
     free = {n: {"flange": "torque"} for n, p in unit.pulleys.items() if p.flange == "speed"}
     for u, moved in ((unit, True), (with_friction(unit, {}, free), False)):
-        instance = u.build().instantiate()
-        instance.initialise()
+        instance = started(u.build())
         instance.set("belt.v_start", 20.0)
         instance.initialise()
         lost = 0

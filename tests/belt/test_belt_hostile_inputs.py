@@ -8,6 +8,7 @@ do). Of a step that was made in parts, some of them by the implicit Euler method
 import numpy as np
 import pytest
 from hostile_inputs import KINDS, hostile_inputs
+from instances import started
 
 from rtcvt.belt.layout import D
 from rtcvt.kernel import FAILED
@@ -74,8 +75,7 @@ def test_no_step_makes_energy(name, fidelity, rows, held):
 @pytest.mark.parametrize("w", [5e3, -7e3, 1e4])
 def test_a_given_speed_that_jumps_beyond_the_belts_waves_is_followed(w):
     """Steps of the implicit Euler method empty cells there, and the budget ends: the belt is held, its limits anew."""
-    one = load_unit("two_pulley_belt").build("hybrid").instantiate()
-    one.initialise()
+    one = started(load_unit("two_pulley_belt").build("hybrid"))
     for speed in (0.0, w, 0.0):
         one.set("P1.w", speed)
         assert one.step(20e-3) != FAILED

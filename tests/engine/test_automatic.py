@@ -4,6 +4,7 @@ from importlib import resources
 
 import numpy as np
 import pytest
+from instances import started
 
 from rtcvt.engine.shifting import wanted_gear
 from rtcvt.kind import load_unit
@@ -26,8 +27,7 @@ def shifted():
 
 
 def at(model, w_p, w_t):
-    one = model.instantiate()
-    one.initialise()
+    one = started(model)
     one.x[:] = w_p, w_t
     one.outputs()
     return one
@@ -46,9 +46,7 @@ def test_the_converter_follows_its_table(converter):
 
 def test_a_stalled_pump_turns_at_its_factor(converter):
     """``w_p = K sqrt(tau)`` with the turbine held by what it gets."""
-    one = converter.instantiate()
-    one.set("pump.tau", 80.0)
-    one.initialise()
+    one = started(converter, pump__tau=80.0)
     for _ in range(3000):
         one.x[1] = 0.0
         one.step(1e-3)
@@ -93,8 +91,7 @@ def test_the_speed_of_an_upshift_follows_the_demand_by_the_map(share):
     rows = np.array([line.split(",") for line in lines if line[0].isdigit()], dtype=float)
     first = rows[rows[:, 0] == 1.0]
     v = np.interp(share, first[:, 1], first[:, 2]) / 3.6
-    one = unit.build().instantiate()
-    one.initialise()
+    one = started(unit.build())
     one.set("control.tau_drive", share * 2000.0)
     for factor, gear in ((0.999, 1.0), (1.001, 2.0)):
         one.set("control.w_out", factor * v / 0.316 * 3.9)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from discs import interpreted
+from instances import started
 from lxml import etree
 from rows import text_of
 
@@ -30,14 +31,9 @@ def run():
     return simulate(unit.build(), unit.scenario[0])
 
 
-@pytest.mark.parametrize(
-    ("name", "used", "found"),
-    [
-        ("car_cvt", "engine.fuel.m", (0.164994, 9.0181e-05)),
-        ("car_automatic", "engine.fuel.m", (0.191303, 7.63236e-05)),
-        ("car_electric", "drive.battery.P", (0.810185, 12678.5)),
-    ],
-)
+@pytest.mark.parametrize(("name", "used", "found"), [("car_cvt", "engine.fuel.m", (0.164994, 9.0181e-05)),
+    ("car_automatic", "engine.fuel.m", (0.191303, 7.63236e-05)),
+    ("car_electric", "drive.battery.P", (0.810185, 12678.5))])  # fmt: skip
 def test_a_car_pulls_away_as_it_did(name, used, found):
     """0.2 s from rest, as 5.4 km/h are asked for: speed, and fuel or power; as first measured here."""
     with interpreted():
@@ -188,8 +184,7 @@ def test_an_electric_car_gives_back_what_it_brakes():
 
 def torque_at_the_axle(step, duration):
     """Every millisecond [N.m]."""
-    instance = load_unit(parse_unit_file(BARE % step, "bare.toml")).build().instantiate()
-    instance.initialise()
+    instance = started(load_unit(parse_unit_file(BARE % step, "bare.toml")).build())
     found = [instance.get("driveline.axle.tau")]
     for _ in range(round(duration / 1e-3)):
         for _ in range(round(1e-3 / step)):

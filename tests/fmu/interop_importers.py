@@ -44,12 +44,8 @@ class Unit:
         description = fmpy.read_model_description(str(path))
         fmpy.extract(str(path), str(folder))
         self.reference = {v.name: v.valueReference for v in description.modelVariables}
-        self.fmi = FMU2Slave(
-            guid=description.guid,
-            modelIdentifier=description.coSimulation.modelIdentifier,
-            unzipDirectory=str(folder),
-            instanceName=name,
-        )
+        self.fmi = FMU2Slave(guid=description.guid, modelIdentifier=description.coSimulation.modelIdentifier,
+            unzipDirectory=str(folder), instanceName=name)  # fmt: skip
         self.fmi.instantiate()
 
     def get(self, name):
@@ -138,13 +134,9 @@ def fmucontainer(system, folder):
     done = subprocess.run([*made, *options], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stdout)
-    whole = {
-        **system,
-        "units": {"system": str(folder / "system.fmu")},
-        "links": [],
+    whole = {**system, "units": {"system": str(folder / "system.fmu")}, "links": [],
         "inputs": system["inputs"] and ["system", system["inputs"][1]],
-        "outputs": [["system", f"found.{unit}.{name}"] for unit, name in system["outputs"]],
-    }
+        "outputs": [["system", f"found.{unit}.{name}"] for unit, name in system["outputs"]]}  # fmt: skip
     return reference(whole, folder)
 
 

@@ -18,11 +18,8 @@ from fmpy.fmi2 import (
 
 H = 1e-3
 DISCARD, ERROR = 2, 3
-UNITS = {
-    "kers": ("toroidal_kers", "rigid"),
-    "kers_full": ("toroidal_kers", "full"),
-    "differential": ("differential", "rigid"),
-}
+UNITS = {"kers": ("toroidal_kers", "rigid"), "kers_full": ("toroidal_kers", "full"),
+    "differential": ("differential", "rigid")}  # fmt: skip
 
 
 class Hosted:
@@ -33,12 +30,8 @@ class Hosted:
         self.variables = {v.name: v for v in self.description.modelVariables}
         self.in_python = self.description.coSimulation.needsExecutionTool
         kind = FMU2Slave if slave else FMU2Model
-        self.fmi = kind(
-            guid=self.description.guid,
-            unzipDirectory=str(folder),
-            modelIdentifier=self.description.coSimulation.modelIdentifier,
-            instanceName="unit",
-        )
+        self.fmi = kind(guid=self.description.guid, unzipDirectory=str(folder),
+            modelIdentifier=self.description.coSimulation.modelIdentifier, instanceName="unit")  # fmt: skip
         self.log: list[tuple[int, str, str]] = []
 
         def note(_, __, status, category, text):
@@ -50,12 +43,9 @@ class Hosted:
             self.allocated.append(n * size)
             return fmpy.calloc(n, size)
 
-        self.callbacks = fmi2CallbackFunctions(
-            logger=fmi2CallbackLoggerTYPE(note),
-            allocateMemory=fmi2CallbackAllocateMemoryTYPE(allocate),
-            freeMemory=fmi2CallbackFreeMemoryTYPE(fmpy.free),
-            componentEnvironment=c_void_p(),
-        )
+        self.callbacks = fmi2CallbackFunctions(logger=fmi2CallbackLoggerTYPE(note),
+            allocateMemory=fmi2CallbackAllocateMemoryTYPE(allocate), freeMemory=fmi2CallbackFreeMemoryTYPE(fmpy.free),
+            componentEnvironment=c_void_p())  # fmt: skip
         self.fmi.instantiate(callbacks=self.callbacks, loggingOn=logging)
         self.t = 0.0
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from instances import started
 from marks import slow
 
 from rtcvt.errors import InputError
@@ -75,8 +76,7 @@ def test_a_system_names_what_its_outputs_follow():
     """Nothing that changes is left out, and few inputs are named; without steps, so that none is compiled."""
     model, rng = load_unit("car_electric").build("system"), np.random.default_rng(5)
     n_x, told = len(model.states), dependencies(model).outputs
-    one = model.instantiate()
-    one.initialise()
+    one = started(model)
     start = one.x.copy(), one.u.copy()
     for _ in range(6):
         one.x[:], one.u[:] = (s + rng.uniform(0.1, 0.3, len(s)) for s in start)

@@ -13,6 +13,7 @@ from c_programs import ADDRESS, build, figures
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Model
 from fmpy.validation import validate_fmu
+from instances import started
 from lxml import etree
 from test_fmi3_events import Host
 
@@ -187,8 +188,7 @@ def test_in_model_exchange_the_derivatives_follow_a_tick(exported):
     unit.exitInitializationMode()
     n = len(model.states)
     dx = (c_double * n)()
-    instance = model.instantiate()
-    instance.initialise()
+    instance = started(model)
     unit.getContinuousStateDerivatives(dx, n)
     assert list(dx) == instance.derivative().tolist()
     unit.setClock([variables["control.clock"]], [True])

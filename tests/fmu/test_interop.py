@@ -426,17 +426,11 @@ def lap_task(vehicle, tmp_path_factory) -> dict:
     archive = export_ssp(vehicle, folder / "vehicle_kers.ssp")
     with zipfile.ZipFile(archive) as opened:
         opened.extractall(folder)
-    return {
-        "ssp": str(archive),
-        "units": {name: str(folder / "resources" / f"{name}.fmu") for name in vehicle.models},
-        "links": [[c.start, c.output.name, c.end, c.input.name] for c in vehicle.connections],
-        "inputs": [],
-        "values": [0.0] * LAP_STEPS,
-        "outputs": [[name, v.name] for name, m in vehicle.models.items() for v in m.select("output") if not v.boolean],
-        "step": H,
-        **added_up(LAP_STEPS),
-        "order": "together",
-    }
+    return {"ssp": str(archive), "units": {name: str(folder / "resources" / f"{name}.fmu") for name in vehicle.models},
+        "links": [[c.start, c.output.name, c.end, c.input.name] for c in vehicle.connections], "inputs": [],
+        "values": [0.0] * LAP_STEPS, "outputs": [[name, v.name] for name,
+        m in vehicle.models.items() for v in m.select("output") if not v.boolean], "step": H, **added_up(LAP_STEPS),
+        "order": "together"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

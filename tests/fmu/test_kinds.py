@@ -23,12 +23,9 @@ SCALE = {"clutch.u": 0.7, "control.theta": 0.3, "a.w": 20.0, "b.w": 20.0, "contr
          "control.r": 0.05}  # fmt: skip
 PARTS = {"clutch": 4, "clutch_control": 2, "engine": 1, "cvt_control": 0, "torque_converter": 2, "shift_control": 0}
 # with an output that is zero or less now and then
-BELTS = {
-    "two_pulley_belt hybrid": {"P2__mu": 0.2},
-    "accessory_5pk hybrid": {"alternator__mu": 0.15, "belt__v_start": 12.0},
-    "accessory_5pk rigid": {},
-    "accessory_6pk hybrid": {},
-}
+BELTS = {"two_pulley_belt hybrid": {"P2__mu": 0.2},
+    "accessory_5pk hybrid": {"alternator__mu": 0.15, "belt__v_start": 12.0}, "accessory_5pk rigid": {},
+    "accessory_6pk hybrid": {}}  # fmt: skip
 
 
 def compared(model, folder, steps, inputs, parameters):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from native_host import Hosted, reference, run
-from rows import DATA
+from rows import DATA, mistakes
 
 from rtcvt.engine.grid import lookup
 from rtcvt.errors import InputError
@@ -234,15 +234,7 @@ def test_a_law_and_an_expression_in_a_system():
     np.testing.assert_allclose(run["signal_1.value"], 1.5 * v - 0.25 * slow, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ("1.5*cycle.cycle.v", "1.5*cycle.cycle.s", r"connect\[1\] = .*terms of the same unit in .*not m and m\.s-1"),
-    ("1.5*cycle.cycle.v", "1.5*cycle.cycle.u", r"connect\[1\] = 'cycle.cycle.u': .*not one of its outputs"),
-    ("1.5*cycle.cycle.v", "cycle.cycle.v*1.5*cycle.cycle.v", r"connect\[1\] = .*terms of the same unit"),
-    ("1.5*cycle.cycle.v", "log2(cycle.cycle.v)", r"connect\[1\] = .*'log2\(cycle_cycle_v\)' is not allowed"),
-    ('driver = { unit = "driver" }', "driver = {}", r"components\.driver: 'unit', or a table 'law'"),
-    ('T = "T" }', 'T = "2*T + v" }', r"components\.tcu\.law\.blocks\.slow_ = .*: terms of the same unit in"),
-    ("driver = {", 'signal_1 = { unit = "wltc" }\ndriver = {', r"components\.signal_1: another name"),
-])  # fmt: skip
+@mistakes
 def test_mistakes_in_systems(old, new, message):
     with pytest.raises(InputError, match=message):
         system(old, new).build()

@@ -124,13 +124,8 @@ ALLOWED = {
     "GetDerivatives": {"initialization"} | EXCHANGED | {"terminated"},
     "GetNominalsOfContinuousStates": ALL,
 }
-MOVES = {
-    "EnterInitializationMode": "initialization",
-    "Terminate": "terminated",
-    "Reset": "instantiated",
-    "EnterEventMode": "event",
-    "EnterContinuousTimeMode": "continuous",
-}
+MOVES = {"EnterInitializationMode": "initialization", "Terminate": "terminated", "Reset": "instantiated",
+    "EnterEventMode": "event", "EnterContinuousTimeMode": "continuous"}  # fmt: skip
 
 ODD = st.sampled_from([0.0, -1.0, 5e-324, 1e13, -1e300, math.nan, math.inf, -math.inf])
 NUMBERS = st.one_of(st.floats(-200.0, 200.0), ODD, st.floats())
@@ -173,61 +168,35 @@ def calls_of(description):
             lambda pairs: ([r for r, _ in pairs], [x for _, x in pairs])
         )
 
-    right = [
-        ("DoStep", just(None), st.sampled_from([H, H, 2e-3, 1.7e-3, 1e-4])),
-        ("DoStep", just(None), just(H)),
-        ("SetReal", scaled(inputs, st.floats(0.8, 1.2))),
-        ("SetReal", scaled(inputs, ODD)),
-        ("SetReal", scaled(parameters, FACTORS)),
-        ("GetReal", just(outputs)),
-        ("GetReal", just(real[len(parameters) :])),
-        ("GetReal", just(rates)),
-        ("GetBoolean", just(flags)),
-        ("SetupExperiment", just(0.0), just(None)),
-        ("EnterInitializationMode",),
-        ("ExitInitializationMode",),
-        ("NewDiscreteStates",),
-        ("EnterContinuousTimeMode",),
-        ("EnterEventMode",),
-        ("CompletedIntegratorStep",),
+    right = [("DoStep", just(None), st.sampled_from([H, H, 2e-3, 1.7e-3, 1e-4])), ("DoStep", just(None), just(H)),
+        ("SetReal", scaled(inputs, st.floats(0.8, 1.2))), ("SetReal", scaled(inputs, ODD)),
+        ("SetReal", scaled(parameters, FACTORS)), ("GetReal", just(outputs)),
+        ("GetReal", just(real[len(parameters) :])), ("GetReal", just(rates)), ("GetBoolean", just(flags)),
+        ("SetupExperiment", just(0.0), just(None)), ("EnterInitializationMode",), ("ExitInitializationMode",),
+        ("NewDiscreteStates",), ("EnterContinuousTimeMode",), ("EnterEventMode",), ("CompletedIntegratorStep",),
         ("SetTime", st.floats(0.0, 1.0)),
         ("SetContinuousStates", st.lists(st.floats(-100.0, 100.0), min_size=n_x, max_size=n_x)),
-        ("GetContinuousStates", just(n_x)),
-        ("GetDerivatives", just(n_x)),
-        ("GetFMUstate", PLACES),
-        ("SetFMUstate", PLACES),
-        ("CopyState", PLACES, PLACES, just(None)),
+        ("GetContinuousStates", just(n_x)), ("GetDerivatives", just(n_x)), ("GetFMUstate", PLACES),
+        ("SetFMUstate", PLACES), ("CopyState", PLACES, PLACES, just(None)),
         ("SetRealInputDerivatives", one_input, just([1]), one(st.floats(-10.0, 10.0))),
         ("SetRealInputDerivatives", one_input, just([1]), one(ODD)),
         ("GetRealOutputDerivatives", just(outputs), just([1] * len(outputs))),
         ("GetDirectionalDerivative", just(outputs), one_input, just([1.0])),
-        ("GetDirectionalDerivative", just(rates), one_input, just([1.0])),
-        ("GetRealStatus",),
-    ]
-    wrong = [
-        ("SetupExperiment", NUMBERS, st.one_of(st.none(), NUMBERS)),
-        ("SetReal", paired(reference, NUMBERS)),
+        ("GetDirectionalDerivative", just(rates), one_input, just([1.0])), ("GetRealStatus",)]  # fmt: skip
+    wrong = [("SetupExperiment", NUMBERS, st.one_of(st.none(), NUMBERS)), ("SetReal", paired(reference, NUMBERS)),
         ("SetReal", paired(st.sampled_from([v.valueReference for v in inputs]), NUMBERS)),
         ("SetReal", paired(st.sampled_from([v.valueReference for v in parameters]), NUMBERS)),
-        ("SetBoolean", paired(reference, st.integers(-1, 2))),
-        ("GetReal", st.lists(reference, max_size=4)),
-        ("GetBoolean", st.lists(reference, max_size=4)),
-        ("DoStep", just(None), LENGTHS),
-        ("DoStep", NUMBERS, LENGTHS),
-        ("FreeFMUstate", PLACES),
-        ("CopyState", PLACES, PLACES, st.integers(0, 2**16)),
+        ("SetBoolean", paired(reference, st.integers(-1, 2))), ("GetReal", st.lists(reference, max_size=4)),
+        ("GetBoolean", st.lists(reference, max_size=4)), ("DoStep", just(None), LENGTHS), ("DoStep", NUMBERS, LENGTHS),
+        ("FreeFMUstate", PLACES), ("CopyState", PLACES, PLACES, st.integers(0, 2**16)),
         ("GetDirectionalDerivative", st.lists(reference, max_size=4), just([]), just([])),
         ("GetDirectionalDerivative", just(outputs), one_input, one(NUMBERS)),
         ("SetRealInputDerivatives", one_input, one(st.integers(-1, 3)), one(NUMBERS)),
-        ("GetRealOutputDerivatives", just(outputs[:1]), one(st.integers(-1, 3))),
-        ("SetDebugLogging", st.integers(0, 1), st.lists(st.sampled_from(["logAll", "logStatusError", ""]), max_size=2)),
-        ("SetTime", NUMBERS),
-        ("SetContinuousStates", st.lists(NUMBERS, min_size=n_x, max_size=n_x)),
-        ("GetContinuousStates", count),
-        ("GetDerivatives", count),
-        ("GetNominalsOfContinuousStates", count),
-        *((name,) for name in ("Terminate", "Reset", "CancelStep", "GetBooleanStatus")),
-    ]
+        ("GetRealOutputDerivatives", just(outputs[:1]), one(st.integers(-1, 3))), ("SetDebugLogging", st.integers(0, 1),
+        st.lists(st.sampled_from(["logAll", "logStatusError", ""]), max_size=2)), ("SetTime", NUMBERS),
+        ("SetContinuousStates", st.lists(NUMBERS, min_size=n_x, max_size=n_x)), ("GetContinuousStates", count),
+        ("GetDerivatives", count), ("GetNominalsOfContinuousStates", count),
+        *((name,) for name in ("Terminate", "Reset", "CancelStep", "GetBooleanStatus"))]  # fmt: skip
 
     def call(name, *arguments):
         return st.tuples(*arguments).map(lambda drawn: [name, *_flat(drawn)])
@@ -563,18 +532,10 @@ def half(data):
     return data[: len(data) // 2]
 
 
-RESOURCES = [
-    ("unit.json", lambda _: None),
-    ("unit.json", lambda _: b""),
-    ("unit.json", lambda _: b"null"),
-    ("unit.json", lambda _: b"[]"),
-    ("unit.json", half),
-    ("unit.toml", lambda _: None),
-    ("unit.toml", lambda _: b""),
-    ("unit.toml", lambda _: bytes(range(256))),
-    ("unit.toml", lambda data: data.replace(b"[gears]", b"[geers]")),
-    ("unit.toml", lambda data: data.replace(b"0.179", b"nan")),
-]
+RESOURCES = [("unit.json", lambda _: None), ("unit.json", lambda _: b""), ("unit.json", lambda _: b"null"),
+    ("unit.json", lambda _: b"[]"), ("unit.json", half), ("unit.toml", lambda _: None), ("unit.toml", lambda _: b""),
+    ("unit.toml", lambda _: bytes(range(256))), ("unit.toml", lambda data: data.replace(b"[gears]", b"[geers]")),
+    ("unit.toml", lambda data: data.replace(b"0.179", b"nan"))]  # fmt: skip
 
 
 def test_a_unit_with_damaged_resources_is_refused(exported, tmp_path):

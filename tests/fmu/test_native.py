@@ -25,6 +25,7 @@ from fmpy.fmi2 import (
     fmi2CallbackLoggerTYPE,
 )
 from fmpy.validation import validate_fmu
+from instances import started
 from marks import slow
 from matplotlib.image import imread
 from native_host import DISCARD, ERROR, UNITS, H, Hosted, inputs, reference, run
@@ -591,8 +592,7 @@ def jacobian(unit, unknowns, knowns):
 @pytest.mark.parametrize("key", UNITS)
 def test_directional_derivatives_of_the_rates_are_the_jacobian(native_host, models, key):
     unit, model = native_host(key).start(), models[key]
-    instance = model.instantiate()
-    instance.initialise()
+    instance = started(model)
     states = [f"state.{s.name}" for s in model.states]
     for k in range(60):
         unit.step(inputs(model, k))
@@ -610,8 +610,7 @@ def test_directional_derivatives_of_the_rates_are_the_jacobian(native_host, mode
 def test_directional_derivatives_of_outputs_are_the_limit_of_differences(native_host, models, key):
     unit, model = native_host(key).start(), models[key]
     run(unit, model, 0, 30)
-    instance = model.instantiate()
-    instance.initialise()
+    instance = started(model)
     for k in range(30):
         for name, value in inputs(model, k).items():
             instance.set(name, value)
@@ -760,16 +759,8 @@ def test_random_calls_under_sanitizers(unpacked_native, tmp_path, key):
     program = tmp_path / "sequences"
     flags = ["-g", "-O1", "-Wall", "-Wextra", "-fno-sanitize-recover=all"]
     flags.append("-fsanitize=address,undefined,float-cast-overflow")
-    command = [
-        "cc",
-        *flags,
-        "-I",
-        str(unpacked_native[key] / "sources"),
-        str(HERE / "native_sequences.c"),
-        "-o",
-        str(program),
-        "-lm",
-    ]
+    command = ["cc", *flags, "-I", str(unpacked_native[key] / "sources"), str(HERE / "native_sequences.c"), "-o",
+        str(program), "-lm"]  # fmt: skip
     if subprocess.run(command, capture_output=True).returncode != 0:
         tools.absent("sanitizers")
     for seed in ("1", "2"):

@@ -9,6 +9,7 @@ from ctypes import c_int, c_size_t, c_uint, c_void_p
 
 import numpy as np
 import pytest
+from instances import started
 from native_host import DISCARD, UNITS, H, inputs, reference, run
 
 from rtcvt.kernel import FAILED
@@ -44,8 +45,7 @@ def oracle_step(model, instance, rate, h):
 @pytest.mark.parametrize("key", UNITS)
 def test_a_step_with_moving_inputs_has_the_bits_of_its_pieces(native_host, models, key, h):
     unit, model = native_host(key).start(), models[key]
-    instance = model.instantiate()
-    instance.initialise()
+    instance = started(model)
     for k in range(60):
         rates = rates_of(model, k)
         rate = np.array([rates[v.name] for v in model.select("input")])

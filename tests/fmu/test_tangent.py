@@ -104,18 +104,8 @@ def compiled(folder, name, function, types):
     program = add_tangents(lower({name: (function, types)}), [name])
     source, library = folder / f"{name}.c", folder / f"{name}.so"
     source.write_text(print_c(program, "Test.", [name, name + "_tangent"], static=False), encoding="utf-8")
-    command = [
-        "cc",
-        "-std=c99",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Wpedantic",
-        "-Werror",
-        "-ffp-contract=off",
-        "-shared",
-        "-fPIC",
-    ]
+    command = ["cc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off", "-shared",
+        "-fPIC"]  # fmt: skip
     done = subprocess.run([*command, str(source), "-o", str(library), "-lm"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return getattr(ctypes.CDLL(str(library)), name + "_tangent")

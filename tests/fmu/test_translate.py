@@ -28,13 +28,10 @@ from rtcvt.unitfile import shipped_units
 from rtcvt.variator.regression import add_rows
 
 F, I, A, C = "float64", "int64", "array", "constants"  # noqa: E741
-MODEL = {
-    "rt_initialise": (kernels.initialise, [A, C, A, A, A]),
+MODEL = {"rt_initialise": (kernels.initialise, [A, C, A, A, A]),
     "rt_derivative": (kernels.derivative, [F, A, A, A, C, A, A]),
-    "rt_jacobian": (kernels.jacobian, [F, A, A, A, C, A, A]),
-    "rt_output": (kernels.output, [F, A, A, A, C, A, A]),
-    "rt_step": (kernels.step, [F, F, A, A, A, C, A, A]),
-}
+    "rt_jacobian": (kernels.jacobian, [F, A, A, A, C, A, A]), "rt_output": (kernels.output, [F, A, A, A, C, A, A]),
+    "rt_step": (kernels.step, [F, F, A, A, A, C, A, A])}  # fmt: skip
 STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-ffp-contract=off"]
 
 compiles = pytest.mark.needs("cc")
@@ -214,13 +211,8 @@ def test_loops_and_views(tmp_path, n):
 
 @compiles
 def test_own_elementary_functions_and_linear_algebra(tmp_path):
-    entries = {
-        "rt_sin": (sin, [F]),
-        "rt_cos": (cos, [F]),
-        "rt_exp": (exp, [F]),
-        "rt_lu": (lu, [I, A, I, I]),
-        "rt_solve": (lu_solve, [I, A, I, I, I]),
-    }
+    entries = {"rt_sin": (sin, [F]), "rt_cos": (cos, [F]), "rt_exp": (exp, [F]), "rt_lu": (lu, [I, A, I, I]),
+        "rt_solve": (lu_solve, [I, A, I, I, I])}  # fmt: skip
     c = compiled(tmp_path, entries, rt_sin=ctypes.c_double, rt_cos=ctypes.c_double, rt_exp=ctypes.c_double)
     rng = np.random.default_rng(1)
     for x in [*rng.normal(scale=30.0, size=2000), *NUMBERS[:6], 99999.9, 1e5]:

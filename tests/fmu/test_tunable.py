@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from instances import started
 from marks import slow
 
 from rtcvt.errors import InputError
@@ -25,8 +26,7 @@ def within(v, value):
 @pytest.mark.parametrize(("unit", "fidelity"), [*UNITS[:3], *(slow(*u) for u in UNITS[3:])])
 def test_states_and_stored_energy_do_not_jump(unit, fidelity):
     model = load_unit(unit).build(fidelity)
-    one = model.instantiate()
-    one.initialise()
+    one = started(model)
     for _ in range(100):
         one.step(model.step_size)
     x, energy = one.x.copy(), [v.index for v in model.select("output") if v.name.endswith(".E")]
@@ -60,8 +60,7 @@ def test_a_change_counts_as_if_it_had_always_been_so(unit, fidelity):
 
 def test_what_is_fixed_or_out_of_range_is_refused_and_changes_nothing():
     model = load_unit("toroidal_kers").build("rigid")
-    one = model.instantiate()
-    one.initialise()
+    one = started(model)
     p, work = one.p.copy(), one.work.copy()
     with pytest.raises(InputError, match="fixed"):
         one.tune("gear.a.J", 1.0)

@@ -60,15 +60,9 @@ def unpacked(folder, unit, model):
 def signals(k):
     """Inputs that shift, slip, turn back and stop."""
     t = 4 * k * H
-    return {
-        "primary.w": 200.0 * math.cos(2.0 * t),
-        "secondary.tau": -60.0 - 120.0 * math.sin(5.0 * t),
-        "clamp.primary.F": 13e3 + 8e3 * math.sin(7.0 * t),
-        "clamp.secondary.F": 10e3 + 4e3 * math.cos(3.0 * t),
-        "clamp.primary.p": 1e6,
-        "clamp.secondary.p": 1.2e6,
-        "ratio.des": 1.0 + 0.6 * math.sin(3.0 * t),
-    }
+    return {"primary.w": 200.0 * math.cos(2.0 * t), "secondary.tau": -60.0 - 120.0 * math.sin(5.0 * t),
+        "clamp.primary.F": 13e3 + 8e3 * math.sin(7.0 * t), "clamp.secondary.F": 10e3 + 4e3 * math.cos(3.0 * t),
+        "clamp.primary.p": 1e6, "clamp.secondary.p": 1.2e6, "ratio.des": 1.0 + 0.6 * math.sin(3.0 * t)}  # fmt: skip
 
 
 def flywheel(k):

@@ -23,15 +23,9 @@ from rtcvt.simulate import simulate
 pytestmark = pytest.mark.needs("loop")
 
 START = ' start="0"'
-ROWS = (
-    ("w", "input", 'unit="1/min"'),
-    ("T", "input", 'unit="Temp"'),
-    ("flags", "output", 'unit="1/min"'),
-    ("a/b", "output", 'unit="Temp"'),
-    ("step_time", "output", ""),
-    ("hidden.x", "local", ""),
-    ("hidden.nan", "local", ""),
-)
+ROWS = (("w", "input", 'unit="1/min"'), ("T", "input", 'unit="Temp"'), ("flags", "output", 'unit="1/min"'),
+    ("a/b", "output", 'unit="Temp"'), ("step_time", "output", ""), ("hidden.x", "local", ""),
+    ("hidden.nan", "local", ""))  # fmt: skip
 VARIABLES = "".join(
     f'<ScalarVariable name="{name}" valueReference="{k}" causality="{causality}" variability="continuous">'
     f"<Real {unit}{START if causality == 'input' else ''}/></ScalarVariable>"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from can.interfaces.udp_multicast.utils import pack_message
 from controller_on_a_bus import compare, demonstrate
+from instances import started
 from marks import slow
 from rows import mistakes, text_of
 
@@ -848,9 +849,7 @@ def test_the_law_in_lock_step_is_that_of_the_whole_unit(delay, limit):
     h, n, demand = 5e-3, 800, "0.45 + 1.5*(1 - cos(2*pi*t/4))"
     scenario = Scenario(name="w", duration=n * h, inputs={"control.tau_des": demand})
     whole = simulate(build_model(load_unit("toroidal_kers"), "rigid"), scenario, h)
-    plant = build_model(load_unit("toroidal_variator"), "rigid").instantiate()
-    plant.set("shaft.w", 1000 * np.pi / 30)
-    plant.initialise()
+    plant = started(build_model(load_unit("toroidal_variator"), "rigid"), shaft__w=1000 * np.pi / 30)
     law, line = law_of(load_unit("toroidal_kers"), 0.1), [0.0] * delay
     theta, tau = np.empty(n + 1), np.empty(n + 1)
     for k in range(n + 1):

@@ -16,6 +16,7 @@ from commands import command_line
 from hostile import DEADLY, MISDEEDS, OVERLOAD, build, scenario_file
 from hostile import command as hostile_command
 from marks import slow
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.hil import host
@@ -208,13 +209,7 @@ def test_the_system_ends_a_unit_that_hangs_while_nobody_can_look_after_it(hostil
     assert run_rig(hostile, H, 1.3, rig=Rig(patience=0.5, faults=(overload,))).completed
 
 
-@pytest.mark.parametrize(
-    ("misdeed", "message"),
-    [
-        ("not_a_number", "output y was not finite at t = 0.3 s"),
-        ("status_7", "fmi2DoStep returned the illegal status 7 at t = 0.3 s"),
-    ],
-)
+@mistakes
 def test_a_result_that_is_none_is_a_failure(hostile, folder, tmp_path, misdeed, message):
     report = run_rig(hostile, H, None, scenario(misdeed), None, tmp_path / "run.h5")
     assert report.message.startswith(message)

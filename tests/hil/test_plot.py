@@ -5,6 +5,7 @@ import pytest
 import typer
 from commands import command_line
 from matplotlib.figure import Figure
+from rows import mistakes
 
 from rtcvt.cli import app
 from rtcvt.errors import InputError
@@ -117,13 +118,7 @@ def test_the_command_draws_either_format(tmp_path, monkeypatch, capsys, suffix):
     assert (tmp_path / "run.png").read_bytes()[1:4] == b"PNG"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--can", "virtual:x"], ["--overrun", "skip"], ["--cpu", "0"], ["--live", "0"], ["--fallback", "a=1"],
-        ["--on-recording-error", "continue"],
-    ],
-)  # fmt: skip
+@mistakes
 def test_what_needs_the_native_loop_is_refused_without_it(probe, words):
     with pytest.raises(InputError, match="only with --pacing native"):
         typer.main.get_command(app)(["run", str(probe), "--fast", *words], standalone_mode=False)

@@ -162,19 +162,15 @@ def forged(path, damage):
     return path
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda f: f.create_dataset("signals/x", (2**40,), "f4", chunks=(1024,)), "at most 4 GiB"),
-        (lambda f: f.__setitem__("signals/x", h5py.ExternalLink("/etc/passwd", "/")), "no link"),
-        (lambda f: f.__setitem__("signals/x", h5py.SoftLink("/time")), "no link"),
-        (lambda f: f.create_dataset("signals/x", (8,), "u1", external=[("/etc/passwd", 0, 8)]), "of this file"),
-        (lambda f: f.create_dataset("signals/x", (2,), h5py.ref_dtype), "numbers or text"),
-        (lambda f: f["signals"].__setitem__("loop", f["signals"]), "recording"),
-        (lambda f: f.__delitem__("unit_file"), "unit_file: a text"),
-        (lambda f: f.__setitem__("signals/x", np.arange(3.0)), "recording"),
-    ],
-)
+@pytest.mark.parametrize(("damage", "message"),
+    [(lambda f: f.create_dataset("signals/x", (2**40,), "f4", chunks=(1024,)), "at most 4 GiB"),
+    (lambda f: f.__setitem__("signals/x", h5py.ExternalLink("/etc/passwd", "/")), "no link"),
+    (lambda f: f.__setitem__("signals/x", h5py.SoftLink("/time")), "no link"),
+    (lambda f: f.create_dataset("signals/x", (8,), "u1", external=[("/etc/passwd", 0, 8)]), "of this file"),
+    (lambda f: f.create_dataset("signals/x", (2,), h5py.ref_dtype), "numbers or text"),
+    (lambda f: f["signals"].__setitem__("loop", f["signals"]), "recording"),
+    (lambda f: f.__delitem__("unit_file"), "unit_file: a text"),
+    (lambda f: f.__setitem__("signals/x", np.arange(3.0)), "recording")])  # fmt: skip
 def test_what_a_file_declares_is_checked_before_it_is_read(tmp_path, damage, message):
     with pytest.raises(InputError, match=message):
         read(forged(tmp_path / "a.h5", damage))

@@ -383,13 +383,8 @@ def test_a_cpu_that_is_not_there_is_refused(probe):
 
 
 def run_command(*words: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "rtcvt", "run", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
+    return subprocess.Popen([sys.executable, "-m", "rtcvt", "run", *words], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, env=environment)  # fmt: skip
 
 
 def wait_for_growth(path: Path) -> None:

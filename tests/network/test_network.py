@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from discs import discs, interpreted
+from instances import started
 from rows import text_of
 from scipy.linalg import expm
 
@@ -181,9 +182,7 @@ def test_losses_of_two_gear_trains(folder, model):
     """A heavy wheel driven and coasting: both efficiencies in its torque, and the heat of both in the balance."""
     for name, eta in (("first", 0.98), ("second", 0.95)):
         (folder / f"{name}.toml").write_text(STAGE.format(eta=eta))
-    box = built(folder, STAGES.format(model=model)).instantiate()
-    box.set("first.fast.tau", 40.0)
-    box.initialise()
+    box = started(built(folder, STAGES.format(model=model)), first__fast__tau=40.0)
     for tau in (40.0, -10.0):
         box.set("first.fast.tau", tau)
         books = []
@@ -229,8 +228,7 @@ def test_a_clutch_between_two_discs_slips_as_it_should_and_sticks(folder):
 @pytest.mark.parametrize("text", [CLUTCHED, TWO % (1, 1)], ids=["parts", "shaft"])
 def test_what_is_tuned_in_a_run_counts_as_if_it_had_always_been_so(folder, text):
     model = built(folder, text)
-    one = model.instantiate()
-    one.initialise()
+    one = started(model)
     for _ in range(20):
         one.step(1e-3)
     tunable = [v.name for v in model.select("parameter") if v.tunable]
@@ -265,8 +263,7 @@ BACK_TO_BACK = text_of("units/back_to_back.toml")
 
 def test_a_node_whose_flanges_all_slip(folder):
     """Two clutches back to back: the speed between them, where only clutches are, jumps to the one that holds."""
-    one = built(folder, BACK_TO_BACK).instantiate()
-    one.initialise()
+    one = started(built(folder, BACK_TO_BACK))
     get = one.get
     momentum = 0.2 * get("one.f.w") + 0.4 * get("two.f.w")  # hubs are with the discs
     through = 0.0
@@ -305,8 +302,7 @@ def test_energy_is_kept_to_third_order_over_a_node(folder):
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 def test_the_step_is_total(folder, step):
     model = built(folder, CLUTCHED)
-    instance = model.instantiate()
-    instance.initialise()
+    instance = started(model)
     random = np.random.default_rng(2)
     for k in range(40):
         instance.u[:] = 10.0 ** random.uniform(-3, 11, len(instance.u)) * random.choice([-1.0, 0.0, 1.0])
@@ -332,8 +328,7 @@ driveline = { unit = "driveline" }
 
 def test_a_driveline_that_pushes_does_not_move_what_brakes_hold(folder):
     """Its spring rings out, by the way of the brakes' spring; then the car rests, until the push is too much."""
-    instance = built(folder, PUSHED).instantiate()
-    instance.initialise()
+    instance = started(built(folder, PUSHED))
     v, lost = [], []
     for k in range(1600):
         instance.set("driveline.shaft.load", -200.0 * min(k / 100, 1.0))

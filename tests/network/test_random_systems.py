@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from discs import interpreted
+from instances import started
 
 import rtcvt
 from rtcvt.kernel import FAILED
@@ -49,8 +50,7 @@ def random_system(seed, kinds):
 def run(text, step):
     """Speeds and torques at the flanges every 10 ms, their largest values, and which of them are torques."""
     model = model_of(text, min(step, 1e-3))
-    instance = model.instantiate()
-    instance.initialise()
+    instance = started(model)
     names = [s.name for s in model.states if s.name.endswith((".tau", ".w")) and s.name.count(".") == 2]
     places = [k for k, s in enumerate(model.states) if s.name in names]
     rows, every, largest = [], round(1e-2 / step), np.zeros(len(places))

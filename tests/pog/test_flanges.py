@@ -5,6 +5,7 @@ import itertools
 import fmpy
 import numpy as np
 import pytest
+from instances import started
 from machines import flanged
 from marks import slow
 from rows import mistakes, text_of
@@ -72,10 +73,7 @@ def pair(friction_a, friction_b, fidelity, **choice):
 @FIDELITIES
 def test_steady_torque_is_that_of_friction(fidelity):
     """tau = (b_b + b_a (3/2)^2) w at the dependent gear, with 0.5 N.m at the other one."""
-    instance = pair(1e-3, 4e-3, fidelity, output="speed").instantiate()
-    instance.set("output.w", 40.0)
-    instance.set("input.tau", 0.5)
-    instance.initialise()
+    instance = started(pair(1e-3, 4e-3, fidelity, output="speed"), output__w=40.0, input__tau=0.5)
     for _ in range(3000):
         assert instance.step(1e-3) == 0
     sign = np.sign(instance.get("gear.a.w") * instance.get("gear.b.w"))
@@ -100,8 +98,7 @@ def test_default_coupling():
 
 def test_a_ramp_in_steps_gives_the_torque_of_the_acceleration():
     """w rises by 0.1 rad/s in each step; the error is below (omega_c h)^2/12 for each of the two springs."""
-    instance = pair(0.0, 0.0, "rigid", output="speed").instantiate()
-    instance.initialise()
+    instance = started(pair(0.0, 0.0, "rigid", output="speed"))
     for k in range(1000):
         instance.set("output.w", 0.1 * k)
         assert instance.step(1e-3) == 0

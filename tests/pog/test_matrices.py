@@ -72,13 +72,8 @@ def test_oblique_differential_eqs_13_and_14():
     R = symbolic_R(unit, s).subs(s["r_e"], r_e)
     r_g1, r_g2 = r_b + r_c * cos, r_b + 2 * r_c * cos
     step = r_g2 - r_g1
-    printed = [
-        [-r_a, 0, 0, 0, 0, 0, -r_g],
-        [0, -r_b, -r_c, 0, 0, 0, r_g1],
-        [0, 0, -r_c, -r_d, 0, 0, step],
-        [0, 0, 0, r_d, r_e, 0, step],
-        [0, 0, 0, 0, r_e, -r_f, r_g1],
-    ]
+    printed = [[-r_a, 0, 0, 0, 0, 0, -r_g], [0, -r_b, -r_c, 0, 0, 0, r_g1], [0, 0, -r_c, -r_d, 0, 0, step],
+        [0, 0, 0, r_d, r_e, 0, step], [0, 0, 0, 0, r_e, -r_f, r_g1]]  # fmt: skip
     # the contact de is at the height r_f + 2 r_e cos(theta); the paper's second closure makes it r_g2, so r_b = r_f
     equal = {r_f: r_b}
     assert_equal(R.subs(equal), sp.Matrix(printed).subs(equal))

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from rows import cases
 
 from rtcvt.files.expression import parse
 from rtcvt.kind import load_unit
@@ -12,21 +13,7 @@ from rtcvt.pog.radii import radii_matrix
 VALUES = {"a": 0.7, "b": -1.3, "c": 2.1, "t": 0.4}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a + b - a", "b"),
-        ("2*a - a - a", "0"),
-        ("sin(t)*(a + c*sin(t) - a) + cos(t)*c*cos(t)", "c"),
-        ("(a + b)*(a - b) - a*a + b*b", "0"),
-        ("a*cos(t)*cos(t)*cos(t) + a*cos(t)*sin(t)*sin(t)", "a*cos(t)"),
-        ("(a + b)/2 - a/2", "0.5*b"),
-        ("sin(a + t - t)", "sin(a)"),
-        ("1/(a - a + b)", "1/b"),
-        ("sqrt(a + b - b)*c", "c*sqrt(a)"),
-        ("a*(b + c)", "a*(b + c)"),
-    ],
-)
+@cases
 def test_what_cancels_is_gone(text, expected):
     assert str(normal_form(parse(text, VALUES))) == expected
 

@@ -60,12 +60,8 @@ def speeds(unit, **given):
 def test_ravigneaux_against_willis(teeth, w_c, w_r):
     s1, s2, p, q, r = teeth
     w = speeds(ravigneaux(*teeth), c=w_c, r=w_r)
-    expected = {
-        "q": w_c + (w_r - w_c) * r / q,
-        "p": w_c - (w_r - w_c) * r / p,
-        "s1": w_c + (w_r - w_c) * r / s1,
-        "s2": w_c - (w_r - w_c) * r / s2,
-    }
+    expected = {"q": w_c + (w_r - w_c) * r / q, "p": w_c - (w_r - w_c) * r / p, "s1": w_c + (w_r - w_c) * r / s1,
+        "s2": w_c - (w_r - w_c) * r / s2}  # fmt: skip
     for gear, value in expected.items():
         assert w[gear] == pytest.approx(value, rel=1e-12), gear
 

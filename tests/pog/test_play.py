@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from instances import started
 from rows import text_of
 from scipy.integrate import solve_ivp
 
@@ -17,9 +18,7 @@ PAIR = text_of("units/pair_with_play.toml")
 
 def pair(K=1e6, d=0.0, play='"0.2 mm"', h=1, n=1):
     text = PAIR.format(K=K, d=d, play=play, h=h, n=n)
-    box = read_gear_system(parse_unit_file(text, "pair.toml")).build("full").instantiate()
-    box.initialise()
-    return box
+    return started(read_gear_system(parse_unit_file(text, "pair.toml")).build("full"))
 
 
 @pytest.mark.parametrize("play", ['"0.2 mm"', '"0.01 rad"'])

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from instances import started
 
 from rtcvt.belt.geometry import belt_path
 from rtcvt.belt.layout import Cell, D
@@ -193,9 +194,7 @@ def test_contact_forces_with_friction_are_those_of_creep_theory(flat_belt, v):
 
 def test_normal_forces_of_the_real_time_model_are_the_integral_of_the_pressure(flat_belt):
     """The tensions of the hybrid model's cells as those of the field: N of each pulley within its resolution."""
-    instance = load_unit("two_pulley_belt").build().instantiate()
-    instance.set("belt.v_start", 3.0)
-    instance.initialise()
+    instance = started(load_unit("two_pulley_belt").build(), belt__v_start=3.0)
     instance.set("P1.w", -30.0)
     instance.set("P2.tau", 20.0)
     for _ in range(3000):

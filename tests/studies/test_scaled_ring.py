@@ -77,12 +77,8 @@ def test_it_bears_its_step(dt: float) -> None:
     P = sc.scaled(BELT, dt)
     q, force = ready(P)
     h, none, flat = 1e-7, 0.0 * q, q.ravel()
-    K = np.array(
-        [
-            (force((flat - h * e).reshape(-1, 3), none) - force((flat + h * e).reshape(-1, 3), none)).ravel() / 2.0 / h
-            for e in np.eye(flat.size)
-        ]
-    )
+    K = np.array([(force((flat - h * e).reshape(-1, 3),
+        none) - force((flat + h * e).reshape(-1, 3), none)).ravel() / 2.0 / h for e in np.eye(flat.size)])  # fmt: skip
     ready(P)
     K, plain = 0.5 * (K + K.T), np.tile(ring_set.mass(P), P.N_B)
     W = 0.5 * (dense(P)[0] + dense(P)[0].T)

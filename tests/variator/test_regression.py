@@ -369,32 +369,20 @@ def _set(name, value):
     return damage
 
 
-@pytest.mark.parametrize(
-    ("damage", "key"),
-    [
-        (_set("thrust", lambda a: a[0]), "thrust"),
-        (_set("thrust", lambda a: a[:2]), "thrust"),
-        (_set("laws", lambda a: a[..., :-1]), "laws"),
-        (_set("peaks/weights", lambda a: a[:, :-1]), "peaks/weights"),
-        (_set("peaks/first", lambda a: a[:, :-1]), "peaks"),
-        (_set("uncertainty", lambda a: a[..., :3]), "uncertainty"),
-        (_set("correction", lambda a: a[..., :5]), "correction"),
-        (_set("correction", lambda a: a[:-1]), "correction"),
-        (_set("deviation", lambda a: -a), "deviation"),
-        (_set("coordinates/centre", lambda a: -a), "coordinates"),
-        (_set("coordinates/range", lambda a: a[:, ::-1]), "coordinates"),
-        (_set("coordinates/shift", [0.1, 0.0]), "coordinates/shift"),
-        (_set("constants/mu", 0.0), "constants/mu"),
-        (_set("campaign/points", lambda a: a[:, :3]), "campaign/points"),
-        (_set("campaign/spacing", 0.0), "campaign/spacing"),
-        (_set("fields/push/modes", lambda a: a[:, :-1]), "fields"),
-        (_set("fields/push/weights", lambda a: a[:-1]), "fields/push"),
-        (_set("networks/first", lambda a: a[:1]), "networks"),
-        (_set("networks/first", lambda a: a[:, :-1]), "networks"),
-        (lambda file: file.attrs.update(schema_version=99), "schema_version"),
-        (lambda file: file.attrs.update(schema_version=5), "schema version 6"),
-    ],
-)
+@pytest.mark.parametrize(("damage", "key"), [(_set("thrust", lambda a: a[0]), "thrust"),
+    (_set("thrust", lambda a: a[:2]), "thrust"), (_set("laws", lambda a: a[..., :-1]), "laws"),
+    (_set("peaks/weights", lambda a: a[:, :-1]), "peaks/weights"), (_set("peaks/first", lambda a: a[:, :-1]), "peaks"),
+    (_set("uncertainty", lambda a: a[..., :3]), "uncertainty"),
+    (_set("correction", lambda a: a[..., :5]), "correction"), (_set("correction", lambda a: a[:-1]), "correction"),
+    (_set("deviation", lambda a: -a), "deviation"), (_set("coordinates/centre", lambda a: -a), "coordinates"),
+    (_set("coordinates/range", lambda a: a[:, ::-1]), "coordinates"),
+    (_set("coordinates/shift", [0.1, 0.0]), "coordinates/shift"), (_set("constants/mu", 0.0), "constants/mu"),
+    (_set("campaign/points", lambda a: a[:, :3]), "campaign/points"),
+    (_set("campaign/spacing", 0.0), "campaign/spacing"), (_set("fields/push/modes", lambda a: a[:, :-1]), "fields"),
+    (_set("fields/push/weights", lambda a: a[:-1]), "fields/push"),
+    (_set("networks/first", lambda a: a[:1]), "networks"), (_set("networks/first", lambda a: a[:, :-1]), "networks"),
+    (lambda file: file.attrs.update(schema_version=99), "schema_version"),
+    (lambda file: file.attrs.update(schema_version=5), "schema version 6")])  # fmt: skip
 def test_a_damaged_file_is_refused_by_name(model, tmp_path, damage, key):
     path = tmp_path / "model.h5"
     write_reduced(model, path)

@@ -38,14 +38,8 @@ def test_scenarios_run_and_lose_power(model, scenario):
     assert np.all(np.isfinite(result.y))
 
 
-@pytest.mark.parametrize(
-    ("speeds", "name"),
-    [
-        (("primary",), "primary speed given"),
-        (("secondary",), "secondary speed given"),
-        (("primary", "secondary"), "both speeds given"),
-    ],
-)
+@pytest.mark.parametrize(("speeds", "name"), [(("primary",), "primary speed given"),
+    (("secondary",), "secondary speed given"), (("primary", "secondary"), "both speeds given")])  # fmt: skip
 def test_a_variant_that_takes_speeds_has_its_scenario(speeds, name):
     unit = with_flange_inputs(UNIT, dict.fromkeys(speeds, "speed"))
     assert [s.name for s in unit.scenario] == [name]

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from hostile_inputs import KINDS, hostile_inputs
+from instances import started
 from marks import slow
 
 from rtcvt.kernel import FAILED
@@ -24,10 +25,7 @@ def model():
 def made(model, inner, period, forces, sign):
     """Largest energy above what there was and went in [J], and what went through; inputs held for `inner` steps."""
     places = {v.name: v.index for v in model.select("output")}
-    one = model.instantiate()
-    one.set("clamp.primary.F", forces[0])
-    one.set("clamp.secondary.F", forces[1])
-    one.initialise()
+    one = started(model, clamp__primary__F=forces[0], clamp__secondary__F=forces[1])
     before, start, work, through, worst = one.y.copy(), one.get("storage.E"), 0.0, 0.0, 0.0
     tan = 2.0 * math.tan(math.radians(11.0))
     for k in range(STEPS):
@@ -66,8 +64,7 @@ def test_hostile_inputs_make_no_energy(fidelity, held):
     place = {v.name: v.index for v in (*model.select("input"), *model.select("output"))}
     tan = 2.0 * math.tan(math.radians(11.0))
     for kind in KINDS:
-        one = model.instantiate()
-        one.initialise()
+        one = started(model)
         before, net, through, worst = one.y.copy(), 0.0, 0.0, 0.0
         for u in hostile_inputs(model, kind, 0, 1000 // held, np.random.default_rng(3)):
             one.u[:] = u

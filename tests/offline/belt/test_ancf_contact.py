@@ -27,25 +27,9 @@ L, N_S = 0.2, 4
 def contact(**changed):
     S, dS, _ = shape(np.linspace(0.0, L, N_S + 1), L)
     mu, law = sliding([0.3])
-    base = Contact(
-        center=np.array([[0.05, -0.97]]),
-        radius=np.array([1.0]),
-        offset=np.array([-0.02]),
-        S=S,
-        dS=dS,
-        L_seg=L / N_S,
-        k_c=400.0,
-        d_c=3.0,
-        d_h=0.0,
-        mu=mu,
-        mu_k=700.0,
-        mu_v=2.0,
-        at_points=False,
-        sliding=law,
-        speed=np.zeros((1, 2)),
-        lever=np.zeros((1, 2)),
-        arm=np.array([-1]),
-    )
+    base = Contact(center=np.array([[0.05, -0.97]]), radius=np.array([1.0]), offset=np.array([-0.02]), S=S, dS=dS,
+        L_seg=L / N_S, k_c=400.0, d_c=3.0, d_h=0.0, mu=mu, mu_k=700.0, mu_v=2.0, at_points=False, sliding=law,
+        speed=np.zeros((1, 2)), lever=np.zeros((1, 2)), arm=np.array([-1]))  # fmt: skip
     return base._replace(**changed)
 
 
@@ -86,11 +70,8 @@ def test_gap_is_that_of_the_nearest_point(seed):
 
 @pytest.mark.parametrize("offset", [0.0, -0.02])
 @pytest.mark.parametrize("slip", [STICK, 1.0, -1.0, UNDEFINED])
-@pytest.mark.parametrize(
-    "changed",
-    [{}, {"at_points": True}, {"d_h": 50.0, "d_c": 0.0}, {"mu_k": 0.0}],
-    ids=["plain", "points", "LN", "no k"],
-)
+@pytest.mark.parametrize("changed", [{}, {"at_points": True}, {"d_h": 50.0, "d_c": 0.0}, {"mu_k": 0.0}],
+    ids=["plain", "points", "LN", "no k"])  # fmt: skip
 def test_tangent_is_the_derivative(changed, slip, offset):
     c = contact(offset=np.array([offset]), radius=np.array([1.02 + offset]), **changed)
     q, v = line()

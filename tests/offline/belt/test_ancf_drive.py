@@ -52,14 +52,8 @@ def free_ring(h, end, d_eps=0.0):
     s = Sheaves(np.ones(1), np.zeros(1), still, none, none, still, arms, Shafts(index, *5 * (no,)))
     steps = round(end / h)
     given, count = np.zeros((steps, 1)), np.zeros(6, dtype=np.int64)
-    out = (
-        np.zeros((1, n, 4)),
-        np.zeros((1, n, 4)),
-        np.zeros((1, 1, 4)),
-        np.zeros((1, 0, 4)),
-        np.zeros((1, 1, n, 1, 4)),
-        np.zeros((1, 17)),
-    )
+    out = (np.zeros((1, n, 4)), np.zeros((1, n, 4)), np.zeros((1, 1, 4)), np.zeros((1, 0, 4)),
+        np.zeros((1, 1, n, 1, 4)), np.zeros((1, 17)))  # fmt: skip
     done = march(c, far, s, x, Numerics(h, newton=1e-10), given, given, steps, *out, work(n, 1, 1, 1), count)
     assert done == steps
     p = (M @ x.v.ravel()).reshape(n, 4)

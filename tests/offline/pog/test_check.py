@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from instances import started
 from recorded_checks import of_gears, recorded, worse
 from rows import mistakes
 from scipy.integrate import solve_ivp
@@ -46,9 +47,7 @@ def test_full_model_against_another_integrator():
     model = build_model(load_unit("differential"), "full")
     scenario = Scenario.model_validate({"name": "step", "duration": 1.0, "inputs": {"left.tau": 100.0}})
     result = simulate(model, scenario)
-    instance = model.instantiate()
-    instance.set("left.tau", 100.0)
-    instance.initialise()
+    instance = started(model, left__tau=100.0)
 
     def f(t, x):
         instance.x[:] = x

@@ -171,12 +171,8 @@ def test_slip_of_one_point_is_that_of_the_whole_solve(law, v_mu):
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**31),
-    dt=st.sampled_from([1e-7, 1e-6, 1e-5, 1e-4]),
-    v_mu=st.sampled_from([1e-6, 1e-5, 1e-4, 1e-3, 1e-1]),
-    n_p=st.sampled_from([1, 2]),
-)
+@given(seed=st.integers(0, 2**31), dt=st.sampled_from([1e-7, 1e-6, 1e-5, 1e-4]),
+    v_mu=st.sampled_from([1e-6, 1e-5, 1e-4, 1e-3, 1e-1]), n_p=st.sampled_from([1, 2]))  # fmt: skip
 def test_velocities_solve_the_implicit_system_with_spatial_coulomb_friction(seed, dt, v_mu, n_p):
     b = BELT._replace(v_mu=v_mu)
     _, u, s, sd, f, fl, new, _, _ = stepped(n_p, seed, dt, b)

@@ -28,26 +28,14 @@ def prepare(
 def momentum(m: hy.Model, x: hy.State) -> np.ndarray:
     """Momentum and angular momentum about the origin of elements and ring."""
     b, R = m.belt, m.ring
-    return np.array(
-        [
-            b.m_E * x.u[:, 0].sum() + R.m * x.u_R[:, 0].sum(),
-            b.m_E * x.u[:, 1].sum() + R.m * x.u_R[:, 1].sum(),
-            np.sum(b.m_E * (x.q[:, 0] * x.u[:, 1] - x.q[:, 1] * x.u[:, 0]) + b.J_E * x.u[:, 2])
-            + np.sum(R.m * (x.q_R[:, 0] * x.u_R[:, 1] - x.q_R[:, 1] * x.u_R[:, 0]) + R.J * x.u_R[:, 2]),
-        ]
-    )
+    return np.array([b.m_E * x.u[:, 0].sum() + R.m * x.u_R[:, 0].sum(),
+        b.m_E * x.u[:, 1].sum() + R.m * x.u_R[:, 1].sum(),
+        np.sum(b.m_E * (x.q[:, 0] * x.u[:, 1] - x.q[:, 1] * x.u[:, 0]) + b.J_E * x.u[:, 2]) + np.sum(R.m * (x.q_R[:,
+        0] * x.u_R[:, 1] - x.q_R[:, 1] * x.u_R[:, 0]) + R.J * x.u_R[:, 2])])  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("case", "row", "unilateral", "coupled"),
-    [
-        ("MED", 3, True, True),
-        ("OD-KpKs", 2, True, True),
-        slow("OD", 0, True, True),
-        slow("LOW", 0, False, True),
-        slow("MED", 3, True, False),
-    ],
-)
+@pytest.mark.parametrize(("case", "row", "unilateral", "coupled"), [("MED", 3, True, True), ("OD-KpKs", 2, True, True),
+    slow("OD", 0, True, True), slow("LOW", 0, False, True), slow("MED", 3, True, False)])  # fmt: skip
 def test_energy_balance(case: str, row: int, unilateral: bool, coupled: bool) -> None:
     m, x, inputs = prepare(case, 40, row, unilateral=unilateral, coupled=coupled, load=BENCH)
     out, done = hy.run(m, x, inputs, 100)

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from rows import cases, mistakes
 
 from rtcvt.errors import InputError, ask
 from rtcvt.offline.pushbelt.checks.chapter7 import Verification, chapter7
@@ -40,16 +41,7 @@ def test_the_unit_is_shipped_beside_the_gear_systems():
     assert "pushbelt_24mm" not in shipped_units("gear_system")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "question"),
-    [
-        ("mu = 0.105", "mu = 0.9", "friction.mu = 0.9: .* 20 kN would hold 1978 N.m at ratio 1; did you mean 0.09?"),
-        ("mu_R = 0.05", "mu_R = 0.31", "contacts.mu_R = 0.31: .* at most 0.2; did you mean 0.031?"),
-        ('delta_0 = "11 deg"', 'delta_0 = "9 deg"', "delta_0 = 0.157.*: the outline's flanks have 11 deg"),
-        ('z_P = "11.922 mm"', 'z_P = "14 mm"', "z_P = 0.014: the outline has 0.01192 m"),
-        ('mu = 0.105', 'mu = 0.15', None),
-    ],
-)  # fmt: skip
+@mistakes
 def test_what_was_hardly_meant_is_asked(tmp_path, caplog, old, new, question):
     ask.cache_clear()
     load_parameters(changed(tmp_path, old, new))
@@ -165,18 +157,7 @@ def test_sheaves_of_the_unit():
     assert s.d_t == pytest.approx(2 * 0.1 * np.sqrt(s.c_t * s.Theta_t))
 
 
-@pytest.mark.parametrize(
-    ("name", "rows", "speed", "force"),
-    [
-        ("OD", 1, 1000, 6128.0),
-        ("MED", 6, 2000, 10520.0),
-        ("LOW", 1, 2000, 33420.0),
-        ("LOW-Honda", 1, 2000, 33420.0),
-        ("OD-KpKs", 7, 2000, 11140.0),
-        ("OD-SpiRun", 4, 2000, 18000.0),
-        ("LOW-SpiRun", 4, 2000, 35000.0),
-    ],
-)
+@cases
 def test_cases_of_the_tables(name, rows, speed, force):
     case = PARAMETERS.get_case(name)
     assert len(case.M_O) == len(case.xi) == rows

@@ -14,18 +14,8 @@ RADIUS = L / (2 * np.pi)
 def make(N_B: int = 104, d_axial: float = 0.0, d_bend: float = 0.0, EA: float = SECTION["EA"]) -> rg.Ring:
     length = L / N_B
     rhoA = SECTION["rhoA"]
-    return rg.Ring(
-        N_B=N_B,
-        l=length,
-        EA=EA,
-        EI=SECTION["EI"],
-        d_axial=d_axial,
-        d_bend=d_bend,
-        m=rhoA * length,
-        J=rhoA * length**3 * 2 / 105,
-        m_c=rhoA * length * 0.4378,
-        h2=0.925e-3,
-    )
+    return rg.Ring(N_B=N_B, l=length, EA=EA, EI=SECTION["EI"], d_axial=d_axial, d_bend=d_bend, m=rhoA * length,
+        J=rhoA * length**3 * 2 / 105, m_c=rhoA * length * 0.4378, h2=0.925e-3)  # fmt: skip
 
 
 def circle(R: rg.Ring, stretch: float = 1.0) -> np.ndarray:

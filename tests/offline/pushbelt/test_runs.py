@@ -13,6 +13,7 @@ from commands import command_line
 from damages import damaged
 from marks import slow
 from pushbelt_starts import UNIT, begun
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import seal
@@ -279,17 +280,7 @@ def test_resume_refuses_another_run(whole, tmp_path):
         simulated(SHORT, foreign, resume=True)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"case": "XL"}, "one of OD, MED"),
-        ({"row": 1}, "0 to 0"),
-        ({"duration": 1.5e-5}, "multiple of"),
-        ({"duration": 1e9}, "at most"),
-        ({"step": 3e-6}, "whole part of the plot step"),
-        ({"N_E": 3}, "20 to 2000"),  # one of `requirements.TABLE`
-    ],
-)
+@mistakes
 def test_what_does_not_fit_is_refused_and_leaves_nothing(tmp_path, settings, message):
     with pytest.raises(InputError, match=message):
         simulated(a_case(**settings), tmp_path / "run.h5")

@@ -142,13 +142,8 @@ def test_fields_of_a_run(started):
     found = snapshots(model, x, 1e-6)
     assert set(found.fields) == set(FIELDS)
     width = np.repeat(found.length / CELLS, CELLS, axis=1)
-    forces = {
-        "flank_normal": x.flank[..., 0],
-        "flank_longitudinal": x.flank[..., 1],
-        "flank_radial": x.flank[..., 2],
-        "ring_normal": x.saddle[..., 0] - x.saddle[..., 1],
-        "ring_friction": x.saddle[..., 2],
-    }
+    forces = {"flank_normal": x.flank[..., 0], "flank_longitudinal": x.flank[..., 1], "flank_radial": x.flank[..., 2],
+        "ring_normal": x.saddle[..., 0] - x.saddle[..., 1], "ring_friction": x.saddle[..., 2]}  # fmt: skip
     for name, f in forces.items():
         integral = np.sum(found.fields[name] * width, axis=1)
         assert integral == pytest.approx(f.sum(axis=1), abs=1e-10 * np.abs(f).sum())

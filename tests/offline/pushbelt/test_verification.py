@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from marks import slow
+from rows import cases
 from typer.testing import CliRunner
 
 from rtcvt.cli import app
@@ -44,20 +45,9 @@ def window(thrust: float = 1.4, **fields: np.ndarray) -> Window:
     profile = np.ones((len(FIELDS), 4 * BINS))
     for name, values in fields.items():
         profile[list(FIELDS).index(name)] = values
-    return Window(
-        t0=0.1,
-        t1=0.2,
-        thrust=thrust,
-        torque=0.0,
-        omega=np.array([100.0, 200.0]),
-        slip=0.01,
-        endplay=np.array([1e-3, 2e-3]),
-        profile=profile,
-        ripple=np.ones_like(profile),
-        energy=np.array([1e-4, 1.0, 2.0]),
-        losses=np.ones(len(hybrid.LOSSES)),
-        balance=np.zeros((2, 4)),
-    )
+    return Window(t0=0.1, t1=0.2, thrust=thrust, torque=0.0, omega=np.array([100.0, 200.0]), slip=0.01,
+        endplay=np.array([1e-3, 2e-3]), profile=profile, ripple=np.ones_like(profile),
+        energy=np.array([1e-4, 1.0, 2.0]), losses=np.ones(len(hybrid.LOSSES)), balance=np.zeros((2, 4)))  # fmt: skip
 
 
 def a_run(thrust: float = 1.4, change: float = 0.0) -> Steady:
@@ -164,30 +154,7 @@ def test_push_force_quantities() -> None:
     assert value["rise of push force after the primary"] == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize(
-    ("expected", "value", "u", "verdict", "firm"),
-    [
-        ({"value": 1.5}, 1.46, 0.0, "agrees", True),
-        ({"value": 1.5}, 1.5, 0.04, "agrees", True),
-        ({"value": 1.5}, 1.5, 0.05, "agrees", False),
-        ({"value": 1.5}, 1.40, 0.0, "differs", True),
-        ({"value": 1.5}, 1.40, 0.02, "differs", True),
-        ({"value": 1.5}, 1.40, 0.03, "differs", False),  # the limit is 1.455
-        ({"value": 1.5}, 1.40, 0.2, "not resolved", False),
-        ({"sign": "positive"}, 0.11, 0.05, "agrees", True),
-        ({"sign": "positive"}, 0.09, 0.05, "agrees", False),
-        ({"sign": "positive"}, -0.11, 0.05, "opposite", True),
-        ({"sign": "negative"}, 0.11, 0.05, "opposite", True),
-        ({"sign": "negative"}, 0.01, 0.05, "not resolved", False),
-        ({"sign": "negative"}, -0.1, 0.2, "not resolved", False),
-        ({"sign": "positive"}, float("nan"), 0.0, "not resolved", False),
-        ({"range": (0.0, 1.0)}, 0.9, 0.05, "agrees", True),
-        ({"range": (0.0, 1.0)}, 0.9, 0.2, "agrees", False),
-        ({"range": (0.0, 1.0)}, 1.1, 0.2, "not resolved", False),
-        ({"range": (0.0, 1.0)}, 1.1, 0.06, "differs", False),
-        ({"range": (0.0, 1.0)}, 1.3, 0.1, "differs", True),
-    ],
-)
+@cases
 def test_a_verdict_is_firm_if_all_within_u_gives_it(
     expected: dict, value: float, u: float, verdict: str, firm: bool
 ) -> None:
@@ -211,15 +178,7 @@ def test_one_start_resolves_nothing() -> None:
     assert not found.firm
 
 
-@pytest.mark.parametrize(
-    ("of", "sign", "least", "verdict"),
-    [
-        ("each", "positive", 1.0, "agrees"),
-        ("steps", "positive", -0.5, "opposite"),
-        ("steps", "negative", 1.0, "opposite"),
-        ("each", "negative", 2.0, "opposite"),
-    ],
-)
+@cases
 def test_of_several_runs_the_least_counts(of: str, sign: str, least: float, verdict: str) -> None:
     """Thrust ratios 1.0, 2.0, 1.5 in every start."""
     starts = {name: (a_run(x), a_run(x)) for name, x in (("a", 1.0), ("b", 2.0), ("c", 1.5))}
@@ -262,12 +221,8 @@ def test_each_statement_counts_once() -> None:
 
 def test_a_verdict_says_by_how_much() -> None:
     about = {"section": "7", "about": "", "quantity": "thrust ratio", "runs": ("OD",)}
-    cases = (
-        ({"value": 1.5}, 1.4, "-6.7 %"),
-        ({"range": (1.7, 2.2)}, 1.05, "-38.2 %"),
-        ({"range": (1.7, 2.2)}, 2.42, "+10.0 %"),
-        ({"range": (0.0, 1.0)}, -0.2, "-0.2 1"),
-    )
+    cases = (({"value": 1.5}, 1.4, "-6.7 %"), ({"range": (1.7, 2.2)}, 1.05, "-38.2 %"),
+        ({"range": (1.7, 2.2)}, 2.42, "+10.0 %"), ({"range": (0.0, 1.0)}, -0.2, "-0.2 1"))  # fmt: skip
     for expected, value, by in cases:
         assert judge(Signature.model_validate(about | expected), value, 0.0, "1").text == f"differs by {by}"
 
@@ -350,13 +305,9 @@ def test_a_failed_run_is_reported_and_its_signatures_left_out(tmp_path: Path, mo
     assert "left its place" in report_page(v)
 
 
-@pytest.mark.parametrize(
-    ("run", "revolutions", "why"),
-    [
-        (ChapterRun(name="wild", case="OD", N_E=110, N_B=52, steps=10), 0.1, "the belt left its place after"),
-        (ChapterRun(name="short", case="OD", N_E=110, N_B=52), 0.1, "0.1. revolutions, two are needed"),
-    ],
-)
+@pytest.mark.parametrize(("run", "revolutions", "why"), [(ChapterRun(name="wild", case="OD", N_E=110, N_B=52, steps=10),
+    0.1, "the belt left its place after"),
+    (ChapterRun(name="short", case="OD", N_E=110, N_B=52), 0.1, "0.1. revolutions, two are needed")])  # fmt: skip
 def test_why_a_run_has_no_result(tmp_path: Path, run: ChapterRun, revolutions: float, why: str) -> None:
     assert re.match(why, verification._make(UNIT, run, revolutions, tmp_path / "run.h5"))
 

@@ -244,15 +244,8 @@ def test_largest_step_is_two_over_the_largest_frequency() -> None:
         assert (np.abs(q - q_0).max() < 1e-3) == stable
 
 
-@pytest.mark.parametrize(
-    ("change", "key"),
-    [
-        ({"EA": 0.0}, "EA"),
-        ({"GA": float("nan")}, "GA"),
-        ({"N": 2}, "N"),
-        ({"closed": True, "held": (0.0, None)}, "held"),
-    ],
-)
+@pytest.mark.parametrize(("change", "key"), [({"EA": 0.0}, "EA"), ({"GA": float("nan")}, "GA"), ({"N": 2}, "N"),
+    ({"closed": True, "held": (0.0, None)}, "held")])  # fmt: skip
 def test_bad_rods_are_refused(change: dict, key: str) -> None:
     arguments = dict(N=8, L=1.0, EA=1.0, GA=1.0, EI=1.0, rhoA=1.0) | change
     with pytest.raises(InputError, match=key):

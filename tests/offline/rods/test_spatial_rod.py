@@ -34,14 +34,8 @@ def force(rod: sp.SpatialRod, q: np.ndarray, u: np.ndarray | None = None) -> tup
     return F, sp.forces(rod, q, np.zeros(q.size) if u is None else u, F)
 
 
-@pytest.mark.parametrize(
-    "rod",
-    [
-        ring(8)[0],
-        sp.spatial_rod(5, 1.0, kappa_0=(0.3, 0.2, -1.0), **SOFT),
-        sp.spatial_rod(5, 1.0, held=((0.1, -0.2, 0.3), (0.3, 0.2, 0.5)), **SOFT),
-    ],
-)
+@pytest.mark.parametrize("rod", [ring(8)[0], sp.spatial_rod(5, 1.0, kappa_0=(0.3, 0.2, -1.0), **SOFT),
+    sp.spatial_rod(5, 1.0, held=((0.1, -0.2, 0.3), (0.3, 0.2, 0.5)), **SOFT)])  # fmt: skip
 def test_forces_and_stiffness_are_derivatives_of_the_energy(rod: sp.SpatialRod) -> None:
     rng = np.random.default_rng(1)
     q = (ring(rod.N)[1] if rod.closed else straight(rod)) + 0.1 * rng.standard_normal(sp.size(rod))
@@ -132,16 +126,8 @@ def test_curved_cantilever_of_bathe_and_bolourchi() -> None:
     Wang et al. (2015) (-13.5, -23.7, 53.4), with nu = 0 and GI_0 = EI as there."""
     N, EI = 60, 8.333e5
     shear = 0.5e7 * 5.0 / 6.0
-    rod = sp.spatial_rod(
-        N,
-        25.0 * np.pi,
-        strain=(1e7, shear, shear),
-        bend=(EI, EI, EI),
-        rhoA=1.0,
-        rhoI=(1.0, 1.0, 1.0),
-        kappa_0=(0.0, 0.0, -0.01),
-        held=((0.0, 0.0, 0.5 * np.pi), None),
-    )
+    rod = sp.spatial_rod(N, 25.0 * np.pi, strain=(1e7, shear, shear), bend=(EI, EI, EI), rhoA=1.0, rhoI=(1.0, 1.0, 1.0),
+        kappa_0=(0.0, 0.0, -0.01), held=((0.0, 0.0, 0.5 * np.pi), None))  # fmt: skip
     q = np.zeros(sp.size(rod))
     q[5::6] = 0.5 * np.pi - 0.25 * np.pi * (np.arange(N) + 0.5) / N
     q[6::6], q[7::6] = np.cumsum(np.cos(q[5::6])) * rod.ds, np.cumsum(np.sin(q[5::6])) * rod.ds

@@ -11,17 +11,11 @@ from rtcvt.offline.sheave.mesh import mesh
 from rtcvt.offline.sheave.profile import Profile
 
 TAN = np.tan(np.deg2rad(11.0))
-LOOSE = {
-    "E": "210 GPa",
-    "nu": 0.3,
-    "rings": [{"r": ["17 mm", "25 mm"], "z": ["4 mm", "62 mm"]}],
+LOOSE = {"E": "210 GPa", "nu": 0.3, "rings": [{"r": ["17 mm", "25 mm"], "z": ["4 mm", "62 mm"]}],
     "disc": [["25 mm", "30 mm"], ["45 mm", "22 mm"], ["76.5 mm", "10 mm"]],
-    "supports": [
-        {"on": "bore", "z": ["4 mm", "16 mm"], "lateral": "1e9 N/m"},
-        {"on": "bore", "z": ["48 mm", "60 mm"], "lateral": "1e9 N/m"},
-    ],
-    "reaction": {"on": "back", "span": ["35 mm", "70 mm"]},
-}
+    "supports": [{"on": "bore", "z": ["4 mm", "16 mm"], "lateral": "1e9 N/m"},
+    {"on": "bore", "z": ["48 mm", "60 mm"], "lateral": "1e9 N/m"}],
+    "reaction": {"on": "back", "span": ["35 mm", "70 mm"]}}  # fmt: skip
 RADII = np.linspace(28e-3, 73e-3, 6)
 
 

@@ -92,24 +92,12 @@ def moved(x: Bodies, h: float) -> Bodies:
     return x._replace(q=q, q_R=x.q_R + h * x.u_R, q_L=x.q_L + h * x.u_L)
 
 
-LAWS = {
-    "flat": guide(),
-    "tracking": guide(law=tracking(GAP, 5.0, 100.0)),
-    "crown": guide(crown=0.3),
-    "bilateral": guide(bilateral=True),
-}
+LAWS = {"flat": guide(), "tracking": guide(law=tracking(GAP, 5.0, 100.0)), "crown": guide(crown=0.3),
+    "bilateral": guide(bilateral=True)}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "k_P", "bound"),
-    [
-        slow("flat", 0.0, 2e-3),
-        ("tracking", 0.0, 2e-3),
-        slow("crown", 0.0, 2e-2),
-        slow("flat", 1e7, 2e-2),
-        slow("bilateral", 0.0, 2e-3),
-    ],
-)
+@pytest.mark.parametrize(("name", "k_P", "bound"), [slow("flat", 0.0, 2e-3), ("tracking", 0.0, 2e-3),
+    slow("crown", 0.0, 2e-2), slow("flat", 1e7, 2e-2), slow("bilateral", 0.0, 2e-3)])  # fmt: skip
 def test_forces_are_the_gradient_of_the_energy(name: str, k_P: float, bound: float) -> None:
     """But for terms of second order in angles of 0.01: roll that changes along the ring, yaw of the ring's edge."""
     p = LAWS[name]._replace(mu=0.0, d=0.0, d_P=0.0, k_P=k_P)
@@ -147,15 +135,9 @@ def test_action_is_reaction(name: str, sigma: float) -> None:
     z, F_z = sigma * x.q_L[:, 0], sigma * found.F_L[:, 0]
     F_x, F_y = found.F_R[:, 0], found.F_R[:, 1]
     theta, T = sigma * x.q_L[:, 1:], sigma * found.F_L[:, 1:]
-    ring = np.array(
-        [
-            np.sum(x.q_R[:, 1] * F_z - z * F_y + T[:, 0]),
-            np.sum(z * F_x - x.q_R[:, 0] * F_z + T[:, 1]),
-            np.sum(
-                x.q_R[:, 0] * F_y - x.q_R[:, 1] * F_x + found.F_R[:, 2] + theta[:, 0] * T[:, 1] - theta[:, 1] * T[:, 0]
-            ),
-        ]
-    )
+    ring = np.array([np.sum(x.q_R[:, 1] * F_z - z * F_y + T[:, 0]), np.sum(z * F_x - x.q_R[:, 0] * F_z + T[:, 1]),
+        np.sum(x.q_R[:,
+        0] * F_y - x.q_R[:, 1] * F_x + found.F_R[:, 2] + theta[:, 0] * T[:, 1] - theta[:, 1] * T[:, 0])])  # fmt: skip
     # about z all is exact; about x and y the nodes' arms on an arc are those of the chord
     scale = np.abs(moment).sum(axis=0)
     assert abs(moment[:, 2].sum() + ring[2]) < 1e-9 * scale[2] + 1e-6

@@ -52,7 +52,7 @@ from rtcvt.model.balance import balance
 from rtcvt.offline.belt.results import Result, result
 from rtcvt.offline.belt.verification import Comparison, compare, load_cases
 from rtcvt.offline.pog.check import Check as GearCheck
-from rtcvt.offline.pog.check import check_unit
+from rtcvt.offline.pog.check import check_unit, with_traction
 from rtcvt.offline.variator.check import Check
 from rtcvt.offline.variator.check_task import checks
 from rtcvt.offline.variator.heldout import HeldOut, read_heldout
@@ -211,6 +211,11 @@ def of_gears(check: GearCheck) -> Figures:
     return {f"{s.scenario.name}: {e.name}": e.nrms for s in check.scenarios for e in s.errors}
 
 
+def of_traction(check: GearCheck) -> Figures:
+    """Every error of the hybrid model's table and runs."""
+    return {f"{e.scenario}: {e.name}": e.nrms for e in check.hybrid}
+
+
 def full_runs(name: str) -> list[Result]:
     """Results of a drive's full model over its load cases, as the file has them: single precision, no fields."""
     found = []
@@ -315,6 +320,8 @@ def run(name: str) -> Figures:
         return of_event(run_event(name, pushbelt(name.split()[1])))
     if name == "toroidal_kers event":
         return of_event(run_event(name, toroidal()))
+    if name == "toroidal_kers traction":
+        return of_traction(with_traction(check_unit(load_unit("toroidal_kers")), lambda *_: None))
     if name in BELTS:
         return of_belt(compare_belt(full_runs(name)))
     return of_gears(check_unit(load_unit(name)))
@@ -329,6 +336,7 @@ def main(chosen: Iterable[str]) -> None:
         "pushbelt_kers hybrid",
         "pushbelt_kers rigid",
         "toroidal_kers event",
+        "toroidal_kers traction",
         *BELTS,
     ):
         if not chosen or any(part in name for part in chosen):

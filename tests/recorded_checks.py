@@ -66,6 +66,7 @@ from rtcvt.variator.reduced.model import ReducedModel
 DATA = Path(__file__).parent / "data"
 FILE, FULL = DATA / "checks.json", DATA / "belt" / "full_runs.h5"
 ALLOWED = 1.1  # of the recorded value
+EVENTS = tuple(f"{unit} {model}" for unit in ("pushbelt_kers", "toroidal_flywheel") for model in ("hybrid", "rigid"))
 BELTS = ("accessory_5pk", "two_pulley_belt")
 CAR = "kinetic energy of the car at 100 km/h"
 
@@ -133,15 +134,15 @@ def moved(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
     """Figures of the event that have changed.
 
     Errors of the torque count as in `worse`; what an efficiency leaves may change by a twentieth of itself, an energy
-    by a hundredth of the car's, the energy of actuation by a tenth of itself, in either direction.
+    by a hundredth of the car's, actuation, creep and margin by a tenth of themselves, in either direction.
     """
     changed = worse(found, {name: value for name, value in before.items() if name.startswith("torque error")})
     for name, value in before.items():
         allowed = 0.01 * before[CAR]
         if "efficiency" in name or "share" in name:
             allowed = 0.05 * (1.0 - value)
-        elif name == "actuation":
-            allowed = 0.1 * value
+        elif name.startswith(("actuation", "creep", "margin")):
+            allowed = 0.1 * abs(value)
         if not name.startswith("torque error") and not abs(found.get(name, np.nan) - value) <= allowed:
             changed.append(f"{name}: {found.get(name, np.nan):.6g}, recorded {value:.6g}, may change by {allowed:.2g}")
     return changed
@@ -316,10 +317,9 @@ def run(name: str) -> Figures:
     """The figures of a check as they are."""
     if name == "pushbelt_cvt":
         return of_variator(check_variator(heldout_runs()))
-    if name.startswith("pushbelt_kers"):
-        return of_event(run_event(name, pushbelt(name.split()[1])))
-    if name == "toroidal_kers event":
-        return of_event(run_event(name, toroidal()))
+    if name in EVENTS:
+        machine, fidelity, *_ = name.split()
+        return of_event(run_event(name, {"pushbelt_kers": pushbelt, "toroidal_flywheel": toroidal}[machine](fidelity)))
     if name == "toroidal_kers traction":
         return of_traction(with_traction(check_unit(load_unit("toroidal_kers")), lambda *_: None))
     if name in BELTS:
@@ -333,9 +333,7 @@ def main(chosen: Iterable[str]) -> None:
     for name in (
         *sorted(shipped_units("gear_system")),
         "pushbelt_cvt",
-        "pushbelt_kers hybrid",
-        "pushbelt_kers rigid",
-        "toroidal_kers event",
+        *EVENTS,
         "toroidal_kers traction",
         *BELTS,
     ):

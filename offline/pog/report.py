@@ -117,20 +117,18 @@ def _traction(check: Check) -> str:
 
 def _drive(d: Drive, k: int) -> str:
     """One scenario by three models, as a whole and where the traction is integrated."""
-    names = [*[n for n in d.full if n.endswith(".tau")][:1], "ratio", "loss.friction"]
-    about = {"ratio": ("|ω| of the discs, last by first", "1"), "loss.friction": ("lost power", "W")}
-
-    def ratio(of: Callable[[str], Array]) -> Array:
-        first, last = of(d.discs[0]), of(d.discs[-1])
-        return np.asarray(np.abs(last) / np.maximum(np.abs(first), 1e-3))
+    torque = [n for n in d.full if n.endswith(".tau")][:1]
 
     def series(of: Callable[[str], Array], name: str) -> Array:
-        return ratio(of) if name == "ratio" else of(name)
+        if name != "ratio":
+            return of(name)
+        return np.asarray(np.abs(of(d.discs[-1])) / np.maximum(np.abs(of(d.discs[0])), 1e-3))
 
-    with drawing(len(names), 2, 1.5, f"drive-{k}", shared=False) as (grid, shown):
-        for row, name in zip(grid, names, strict=True):
-            title, unit = about.get(name, (name, "N·m"))
-            window = (d.hybrid.time >= d.time[0]) & (d.hybrid.time <= d.time[-1])
+    panels = (*((name, name, "N·m") for name in torque), ("ratio", "|ω| of the discs, last by first", "1"),
+              ("loss.friction", "lost power", "W"))  # fmt: skip
+    window = (d.hybrid.time >= d.time[0]) & (d.hybrid.time <= d.time[-1])
+    with drawing(len(panels), 2, 1.5, f"drive-{k}", shared=False) as (grid, shown):
+        for row, (name, title, unit) in zip(grid, panels, strict=True):
             for ax, part in zip(row, (slice(None), window), strict=True):
                 time = d.hybrid.time[part]
                 compared(ax, time, series(d.hybrid.__getitem__, name)[part], series(d.rigid.__getitem__, name)[part])
@@ -143,8 +141,7 @@ def _drive(d: Drive, k: int) -> str:
         "Hybrid (blue) and rigid model (red, dashed); on the right, where the left is marked, with integrated traction "
         "(points)."
     )
-    rigid = {e.name: percent(e.nrms) for e in d.errors("rigid")}
-    told = "; ".join(f"{text(name)} {value}" for name, value in rigid.items())
+    told = "; ".join(f"{text(e.name)} {percent(e.nrms)}" for e in d.errors("rigid"))
     return (
         f"<h3>{text(d.hybrid.scenario.name)}</h3>\n" + shown(caption) + error_table(d.errors())
         + f"<p>RMS errors of the rigid model there: {told}.</p>\n"

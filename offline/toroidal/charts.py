@@ -47,11 +47,8 @@ class TiltMap:
     def figures(self) -> dict[str, Any]:
         """In numbers, ready for JSON."""
         found = {k: [[None if np.isnan(x) else x for x in row] for row in v.tolist()] for k, v in self.values.items()}
-        points = {"integrated": self.point, "by_table": self.by_table}
-        told = {
-            name: {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(p).items()}
-            for name, p in points.items()
-        }
+        points = (("integrated", self.point), ("by_table", self.by_table))
+        told = {name: {k: np.asarray(v).tolist() for k, v in vars(p).items()} for name, p in points}
         axes = {"tilt_rad": self.tilt.tolist(), "torque_Nm": self.torque.tolist()}
         return {"unit": self.unit.name, "speed_rad_s": self.speed, **axes, **found, "theta": self.theta, **told}
 
@@ -75,7 +72,7 @@ def tilt_map(unit: GearSystem, given: Mapping[str, Any], progress: Progress) -> 
     carried = [min(a.torque * abs(a.speed / b.speed), b.torque) for a, b in zip(first, last, strict=True)]
     torques = np.linspace(0.03, 1.0, TORQUES) * float(np.median(carried))
     law, names = table_contacts(unit), ("efficiency", "creep", "pressure", "end_load")
-    values = {name: np.full((len(torques), len(tilts)), np.nan) for name in names}
+    values = np.full((len(names), len(torques), len(tilts)), np.nan)
     for j, tilt in enumerate(tilts):
         progress(f"{unit.name}: map", j, len(tilts))
         for i, torque in enumerate(torques):
@@ -83,25 +80,21 @@ def tilt_map(unit: GearSystem, given: Mapping[str, Any], progress: Progress) -> 
                 p = held_point(unit, float(tilt), speed, torque, law)
             except InputError:
                 break  # nor more
-            for name, value in zip(
-                names, (p.efficiency, np.abs(p.creep).max(), p.pressure.max(), p.end_load), strict=True
-            ):
-                values[name][i, j] = value
+            values[:, i, j] = p.efficiency, np.abs(p.creep).max(), p.pressure.max(), p.end_load
     moving = unit.variables[unit.moving] if unit.moving else None
     theta = 0.0 if moving is None else moving.start if given["tilt"] is None else given["tilt"]
     if moving and not moving.min <= theta <= moving.max:
         raise InputError("--tilt", "", theta, f"an angle from {moving.min:g} to {moving.max:g} rad")
     torque = 0.25 * float(torques[-1]) if given["torque"] is None else given["torque"]
     points = (held_point(unit, theta, speed, torque, each) for each in (None, law))
-    return TiltMap(unit, spins[:2], speed, tilts, torques, values, theta, *points)
+    return TiltMap(unit, spins[:2], speed, tilts, torques, dict(zip(names, values, strict=True)), theta, *points)
 
 
 def map_tilts(unit: GearSystem, given: Mapping[str, Any], progress: Progress) -> Checked:
     """The map as ``rtcvt map`` gives it."""
     found = tilt_map(unit, given, progress)
-    shown = Table(
-        "tilt, rad", *(f"{t:.3g} N.m" for t in found.torque[1::3]), title="efficiency by torque out", box=None
-    )
+    head = (f"{t:.3g} N.m" for t in found.torque[1::3])
+    shown = Table("tilt, rad", *head, title="efficiency by torque out", box=None)
     for j in range(0, len(found.tilt), max(1, len(found.tilt) // 8)):
         row = found.values["efficiency"][1::3, j]
         shown.add_row(f"{found.tilt[j]:.2f}", *("slips" if np.isnan(v) else f"{v:.1%}" for v in row))
@@ -109,18 +102,11 @@ def map_tilts(unit: GearSystem, given: Mapping[str, Any], progress: Progress) ->
 
 
 def _page(found: TiltMap) -> str:
-    names = [f"{s.contact} ({s.disc}, {s.roller})" for s in found.spins]
-    p, q = found.point, found.by_table
-    rows = [
-        (name, number(1e3 * p.radius[i]), number(p.N[i]), number(1e-9 * p.pressure[i]), number(p.spin[i]),
-         percent(p.creep[i]), percent(q.creep[i]), number(p.coefficient[i], 3), number(p.Lambda[i], 3))
-        for i, name in enumerate(names)
-    ]  # fmt: skip
-    head = ("contact", "radius [mm]", "normal force [N]", "pressure [GPa]", "spin [rad/s]", "creep", "by table",
-            "traction coefficient", "largest")  # fmt: skip
-    lost = (("creep", "creep_loss"), ("spin", "spin_loss"), ("bearings", "bearing_loss"), ("oil", "churning_loss"))
-    losses = [(about, *(number(getattr(x, key), 3) for x in (p, q))) for about, key in lost]
-    losses += [("efficiency", percent(p.efficiency), percent(q.efficiency))]
+    points = (found.point, found.by_table)
+    rows = [(f"lost by {key} [W]", *(number(getattr(x, f"{key}_loss"), 3) for x in points))
+            for key in ("creep", "spin", "bearing", "churning")]  # fmt: skip
+    rows += [(f"creep in {s.contact}", *(percent(x.creep[i]) for x in points)) for i, s in enumerate(found.spins)]
+    rows += [("efficiency", *(percent(x.efficiency) for x in points))]
     parts = [
         f"<p>Disc {text(found.spins[0].disc)} at {number(found.speed)} rad/s; the end load leaves the unit's margin. "
         "Contacts, rollers' bearings and oil lose power; gears' bearings do not count. By the hybrid model's table, "
@@ -130,8 +116,7 @@ def _page(found: TiltMap) -> str:
         _contact_figure(found)("Shear by the discs on one roller, over the largest that the film carries in the "
                                "middle; arrows: its direction. Hatched: the film holds, else it slips. The contact "
                                "rolls upwards, material enters above."),
-        table(head, rows, range(1, len(head))),
-        table(("lost [W]", "integrated", "by table"), losses, (1, 2)),
+        table(("", "integrated", "by table"), rows, (1, 2)),
     ]  # fmt: skip
     return report(f"{found.unit.name}: map over tilt and torque", found.unit.description, parts)
 
@@ -142,13 +127,7 @@ def _map_figure(found: TiltMap) -> Callable[..., str]:
     with drawing(1, 2, 3.4, "map") as (grid, shown):
         for ax, values, title, levels, colours in (
             (grid[0, 0], efficiency, "Efficiency [%]", np.unique(np.round(np.linspace(low, 100.0, 15))), "YlGn"),
-            (
-                grid[0, 1],
-                creep,
-                "Largest creep [%]",
-                np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0]),
-                "YlOrRd",
-            ),
+            (grid[0, 1], creep, "Largest creep [%]", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0], "YlOrRd"),
         ):
             ax.grid(visible=False)
             ax.set_facecolor("#eceff3")
@@ -173,18 +152,17 @@ def _contact_figure(found: TiltMap) -> Callable[..., str]:
         for i, spin in enumerate(found.spins):
             ax: Axes = grid[0, i]
             ax.grid(visible=False)
-            along, across = shear.xi, np.broadcast_to(shear.eta[:, None], shear.xi.shape)
-            tau = np.hypot(shear.tau_x[i], shear.tau_y[i])
+            along, tau_x, tau_y = shear.xi[:, ::2], shear.tau_x[i, :, ::2], shear.tau_y[i, :, ::2]
+            across = np.broadcast_to(shear.eta[:, None], along.shape)
+            tau = np.hypot(tau_x, tau_y)
             limit = np.sqrt(np.maximum(0.0, 1.0 - along**2 - across**2))
             X, Y = 1e3 * t.b[i] * across, 1e3 * t.a[i] * along
             filled = ax.contourf(X, Y, tau, np.linspace(0.0, 1.0, 11), cmap="Blues")
             use = tau / np.maximum(limit, 1e-3)
             ax.contourf(X, Y, use, [0.0, 0.999], hatches=["////"], colors="none")
             ax.contour(X, Y, use, [0.999], colors=RIGID, linewidths=1.2)
-            arrows = (slice(2, None, 4), slice(4, None, 6))
-            ax.quiver(
-                X[arrows], Y[arrows], shear.tau_y[i][arrows], shear.tau_x[i][arrows], color=INK, scale=18.0, width=0.003
-            )
+            arrows = (slice(2, None, 4), slice(2, None, 3))
+            ax.quiver(*(v[arrows] for v in (X, Y, tau_y, tau_x)), color=INK, scale=18.0, width=0.003)
             angle = np.linspace(0.0, 2.0 * np.pi, 181)
             ax.plot(1e3 * t.b[i] * np.cos(angle), 1e3 * t.a[i] * np.sin(angle), color=GREY, lw=1.0)
             ax.set(xlim=(-half, half), ylim=(-half, half), aspect="equal", xlabel="across [mm]", ylabel="along [mm]")
@@ -199,25 +177,22 @@ def tilt_figure(unit: GearSystem, instance: Instance) -> str:
     if not unit.moving or not unit.traction:
         return ""
     with drawing(4, 1, 1.5, "tilt") as (grid, shown):
-        panels = (
-            ("Largest pressure", "GPa", (("", 1e-9, "pressure"),)),
-            ("Half axes", "mm", ((" along", 1e3, "a"), (" across", 1e3, "b"))),
-            ("Spin", "rad/s", (("", 1.0, "spin"),)),
-            ("Largest torque on the disc, all rollers", "N·m", (("", 1.0, "torque"),)),
-        )
-        for ax, (title, shown_in, curves) in zip(grid[:, 0], panels, strict=True):
+        panels = (("Largest pressure", "GPa", 1e-9, ("pressure",)), ("Half axes", "mm", 1e3, ("a", "b")),
+                  ("Spin", "rad/s", 1.0, ("spin",)), ("Largest torque", "N·m", 1.0, ("torque",)))  # fmt: skip
+        for ax, (title, shown_in, scale, keys) in zip(grid[:, 0], panels, strict=True):
             for k, name in enumerate(unit.traction.contacts):
                 own = [row for row in rows if row.contact == name]
-                for (about, scale, key), line in zip(curves, ("-", "--"), strict=False):
+                for key, line in zip(keys, ("-", "--"), strict=False):
                     values = [scale * getattr(row, key) for row in own]
-                    ax.plot([r.theta for r in own], values, line, color=COLOURS[k % len(COLOURS)], label=name + about)
+                    label = f"{name}, {key}" if len(keys) > 1 else name
+                    ax.plot([r.theta for r in own], values, line, color=COLOURS[k % len(COLOURS)], label=label)
             ax.set(title=title, ylabel=shown_in)
             names_beside(ax)
         grid[0, 0].axhline(1e-9 * unit.traction.p_max, color=GREY, lw=1.0, ls=(0, (4, 3)))
         grid[-1, 0].set_xlabel("tilt [rad]")
     load = number(1e-3 * unit.traction.end_load_max)
     return shown(f"Contacts under the largest end load, {load} kN, without creep, with the speeds at the start. "
-                 "Dashed: allowed pressure, and half axes across.")  # fmt: skip
+                 "Half axes: a along the rolling direction, b across. Dashed: allowed pressure.")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -109,26 +109,12 @@ def operating_point(
     out = -float(torque[1] + churning[1])
     through = into * omega_in
     pressure = np.array([s.drawing.ellipse(abs(r), f).p_0 for s, r, f in zip(spins, R, N, strict=True)])
+    losses = float(n * np.sum(F * v)), float(n * np.sum(M * sigma)), float(bearing * omega_c)
+    efficiency = out * float(omega[1]) / through if through else 0.0
     return Point(
-        end_load=end_load,
-        radius=np.abs(R),
-        N=N,
-        u=np.abs(u),
-        spin=sigma,
-        Lambda=Lambda,
-        creep=v / np.abs(u),
-        coefficient=F / N,
-        share=F / N / t.fluid.limit,
-        pressure=pressure,
-        creep_loss=float(n * np.sum(F * v)),
-        spin_loss=float(n * np.sum(M * sigma)),
-        bearing_loss=float(bearing * omega_c),
-        churning_loss=float(np.sum(churning * omega)),
-        torque_in=into,
-        torque_out=out,
-        speed_out=float(omega[1]),
-        efficiency=out * float(omega[1]) / through if through else 0.0,
-    )
+        end_load, np.abs(R), N, np.abs(u), v / np.abs(u), sigma, Lambda, F / N, F / N / t.fluid.limit, pressure,
+        *losses, float(np.sum(churning * omega)), into, out, float(omega[1]), efficiency,
+    )  # fmt: skip
 
 
 def held_point(

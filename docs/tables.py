@@ -269,7 +269,8 @@ def variator_cases() -> str:
 def kers_event() -> str:
     """A car that brakes and launches."""
     checks = record("checks")
-    events = [checks["pushbelt_kers hybrid"], checks["pushbelt_kers rigid"], checks["toroidal_kers event"]]
+    names = [f"{unit} {model}" for unit in ("pushbelt_kers", "toroidal_flywheel") for model in ("hybrid", "rigid")]
+    events = [checks[name] for name in names]
 
     def energy(name: str) -> Callable[[dict[str, float]], str]:
         return lambda e: f"{1e-3 * e[name]:.1f} kJ"
@@ -288,12 +289,14 @@ def kers_event() -> str:
         "clamping forces: energy taken": lambda e: (
             f"{1e-3 * e['actuation']:.2f} kJ" if e["actuation"] else "not modelled"
         ),
-        "heat of the clutch": lambda e: f"{e['heat of the clutch']:.2f} J",
+        "slip or creep, largest": lambda e: percent(e["creep, largest"]) if e.get("creep, largest") else "none",
+        "traction's margin, least": lambda e: percent(e["margin, least"]) if "margin, least" in e else "not modelled",
+        "heat of the clutch": lambda e: f"{e['heat of the clutch']:.2g} J",
         "torque error, RMS (99 % below)": lambda e: (
             f"{e['torque error, RMS']:.1f} ({e['torque error, 99 % below']:.1f}) N.m"
         ),
     }
-    head = ("", "pushbelt, hybrid", "pushbelt, rigid", "toroidal, rigid")
+    head = ("", *(name.replace("_kers", ",").replace("_flywheel", ",") for name in names))
     return table(head, [(said, *(show(e) for e in events)) for said, show in rows.items()])
 
 

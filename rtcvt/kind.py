@@ -353,7 +353,7 @@ class Kind:
     own : Task, optional
         Of ``rtcvt own``: from a unit with a full model to a real-time unit and its errors.
     map : Task, optional
-        Of ``rtcvt map``: results of the real-time model over its speeds.
+        Of ``rtcvt map``: results of the real-time model over its speeds, or tilts and torques.
     sheave : Task, optional
         Of ``rtcvt sheave``: deflection of the sheaves in a unit file under the belt.
     recording : callable, optional

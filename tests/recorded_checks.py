@@ -55,7 +55,7 @@ from rtcvt.model.balance import balance
 from rtcvt.offline.belt.results import Result, result
 from rtcvt.offline.belt.verification import Comparison, compare, load_cases
 from rtcvt.offline.pog.check import Check as GearCheck
-from rtcvt.offline.pog.check import check_unit
+from rtcvt.offline.pog.check import check_unit, with_traction
 from rtcvt.offline.variator.cases import cases_of
 from rtcvt.offline.variator.check import Check
 from rtcvt.offline.variator.check_task import checks, tables_of
@@ -72,6 +72,7 @@ DATA = Path(__file__).parent / "data"
 FILE, FULL = DATA / "checks.json", DATA / "belt" / "full_runs.h5"
 ALLOWED = 1.1  # of the recorded value
 VARIATOR = {"pushbelt_cvt": "spatial", "pushbelt_cvt planar": "hybrid"}  # checks: belt that ran
+EVENTS = tuple(f"{unit} {model}" for unit in ("pushbelt_kers", "toroidal_flywheel") for model in ("hybrid", "rigid"))
 BELTS = ("accessory_5pk", "two_pulley_belt")
 CAR = "kinetic energy of the car at 100 km/h"
 
@@ -139,15 +140,15 @@ def moved(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
     """Figures of the event that have changed.
 
     Errors of the torque count as in `worse`; what an efficiency leaves may change by a twentieth of itself, an energy
-    by a hundredth of the car's, the energy of actuation by a tenth of itself, in either direction.
+    by a hundredth of the car's, actuation, creep and margin by a tenth of themselves, in either direction.
     """
     changed = worse(found, {name: value for name, value in before.items() if name.startswith("torque error")})
     for name, value in before.items():
         allowed = 0.01 * before[CAR]
         if "efficiency" in name or "share" in name:
             allowed = 0.05 * (1.0 - value)
-        elif name == "actuation":
-            allowed = 0.1 * value
+        elif name.startswith(("actuation", "creep", "margin")):
+            allowed = 0.1 * abs(value)
         if not name.startswith("torque error") and not abs(found.get(name, np.nan) - value) <= allowed:
             changed.append(f"{name}: {found.get(name, np.nan):.6g}, recorded {value:.6g}, may change by {allowed:.2g}")
     return changed
@@ -221,6 +222,11 @@ def of_event(event: Event) -> Figures:
 def of_gears(check: GearCheck) -> Figures:
     """Every signal of every scenario."""
     return {f"{s.scenario.name}: {e.name}": e.nrms for s in check.scenarios for e in s.errors}
+
+
+def of_traction(check: GearCheck) -> Figures:
+    """Every error of the hybrid model's table and runs."""
+    return {f"{e.scenario}: {e.name}": e.nrms for e in check.hybrid}
 
 
 def full_runs(name: str) -> list[Result]:
@@ -324,12 +330,13 @@ def _of_belt(name: str) -> Check:
 
 def run(name: str) -> Figures:
     """The figures of a check as they are."""
-    if name.startswith("pushbelt_cvt"):
+    if name in VARIATOR:
         return of_variator(_of_belt(name))
-    if name.startswith("pushbelt_kers"):
-        return of_event(run_event(name, pushbelt(name.split()[1])))
-    if name == "toroidal_kers event":
-        return of_event(run_event(name, toroidal()))
+    if name in EVENTS:
+        machine, fidelity, *_ = name.split()
+        return of_event(run_event(name, {"pushbelt_kers": pushbelt, "toroidal_flywheel": toroidal}[machine](fidelity)))
+    if name == "toroidal_kers traction":
+        return of_traction(with_traction(check_unit(load_unit("toroidal_kers")), lambda *_: None))
     if name in BELTS:
         return of_belt(compare_belt(full_runs(name)))
     return of_gears(check_unit(load_unit(name)))
@@ -341,9 +348,8 @@ def main(chosen: Iterable[str]) -> None:
     for name in (
         *sorted(shipped_units("gear_system")),
         *VARIATOR,
-        "pushbelt_kers hybrid",
-        "pushbelt_kers rigid",
-        "toroidal_kers event",
+        *EVENTS,
+        "toroidal_kers traction",
         *BELTS,
     ):
         if not chosen or any(part in name for part in chosen):

@@ -17,6 +17,7 @@ def test_there_are_notebooks():
         "slider_on_a_rod",
         "reduced_rod",
         "electric_car",
+        "toroidal_variator",
     }
 
 
@@ -24,7 +25,7 @@ def test_there_are_notebooks():
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs(path, tmp_path):
     book = nbformat.read(path, as_version=4)
-    assert not any(cell.get("outputs") for cell in book.cells)  # they are kept without
+    assert path.stat().st_size < 120e3  # most are kept without outputs
     NotebookClient(book, timeout=500, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
     pictures = [o for cell in book.cells for o in cell.get("outputs", ()) if "image/png" in o.get("data", {})]
     assert pictures

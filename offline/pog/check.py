@@ -11,7 +11,7 @@ separately. A signal that is nearly zero is compared with a hundredth of the lar
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from rich.table import Table
 from rtcvt.errors import InputError
 from rtcvt.limits import ErrorRow, failures
 from rtcvt.model import Model
+from rtcvt.offline.toroidal.check import traction_errors
+from rtcvt.offline.toroidal.drive import Drive, drive
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem
 from rtcvt.recording import revision
@@ -57,11 +59,22 @@ class Check:
     modes: tuple[tuple[float, float], ...]  # natural frequency [Hz] and damping ratio of the full model's modes
     parameters: Mapping[str, float | str]  # parameters set in addition to those of the scenarios
     traction: tuple[ErrorRow, ...] = ()  # errors of the hybrid model's table against the integrated traction
+    drives: tuple[Drive, ...] = ()  # the hybrid model against integrated traction over time
 
     @property
     def failures(self) -> tuple[str, ...]:
         """Every limit that is exceeded, in words."""
-        return failures(e for errors in (*(s.errors for s in self.scenarios), self.traction) for e in errors)
+        return failures(self.errors)
+
+    @property
+    def hybrid(self) -> list[ErrorRow]:
+        """Errors of the hybrid model: of its table, and of the runs over time."""
+        return [*self.traction, *(e for drive in self.drives for e in drive.errors())]
+
+    @property
+    def errors(self) -> list[ErrorRow]:
+        """All that count."""
+        return [*(e for s in self.scenarios for e in s.errors), *self.hybrid]
 
     @property
     def passed(self) -> bool:
@@ -94,10 +107,33 @@ class Check:
                 }
                 for s in self.scenarios
             ],
-            "traction": [
-                {"signal": e.name, "nrms": e.nrms, "peak": e.peak, "limit": e.limit} for e in self.traction
+            "traction": [_told(e) for e in self.hybrid],
+            "drives": [
+                {"scenario": d.hybrid.scenario.name, "start_s": float(d.time[0]), "end_s": float(d.time[-1]),
+                 "rigid": [_told(e) for e in d.errors("rigid")]}
+                for d in self.drives
             ],
         }  # fmt: skip
+
+
+def _told(e: ErrorRow) -> dict[str, Any]:
+    keys = {"scenario": e.scenario, "signal": e.name, "unit": e.unit}
+    return keys | {"nrms": e.nrms, "peak": e.peak, "limit": e.limit}
+
+
+def with_traction(check: Check, progress: Callable[[str, int, int], None]) -> Check:
+    """The check with the errors of the hybrid model, if the unit transmits by traction."""
+    unit = check.unit
+    if unit.traction is None:
+        return check
+    progress("traction over the ellipse, and by table", 0, 1)
+    model = build_model(unit, "hybrid")
+    settings = {k: v for k, v in check.parameters.items() if k in model.by_name or not k.startswith("contact.")}
+    drives = []
+    for s in check.scenarios:
+        progress(f"{s.scenario.name}: traction", 0, 1)
+        drives.append(drive(unit, simulate(model, s.scenario, parameters=settings), s.rigid))
+    return replace(check, traction=traction_errors(unit), drives=tuple(d for d in drives if d is not None))
 
 
 def check_unit(

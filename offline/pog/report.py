@@ -6,7 +6,7 @@ one time axis, the full model coloured, the rigid model red and dashed on top.
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from rtcvt.offline.pictures import (
     INTERVALS,
     RIGID,
     cards,
+    compared,
     drawing,
     mark,
     names_beside,
@@ -33,6 +34,8 @@ from rtcvt.offline.pictures import (
     verdict,
 )
 from rtcvt.offline.pog.check import Check, ScenarioCheck
+from rtcvt.offline.toroidal.charts import tilt_figure
+from rtcvt.offline.toroidal.drive import Drive
 from rtcvt.pog.diagram import gear_colours
 from rtcvt.pog.page import equations, machine, schematic, sets, system_matrices
 from rtcvt.pog.unit import GearSystem
@@ -79,15 +82,17 @@ def report_page(check: Check) -> str:
         _cards(check),
         "<nav>" + "".join(
             f'<a href="#{anchor}">{text(name)}</a>'
-            for anchor, name in [("errors", "Errors"), *links, ("machine", "Machine"), ("equations", "Equations"),
+            for anchor, name in [("errors", "Errors"), *links, *([("traction", "Traction")] if check.traction else []),
+                                 ("machine", "Machine"), ("equations", "Equations"),
                                  ("dynamics", "Modes, cost, energy"), ("method", "How it was computed")]
         ) + "</nav>\n",
         '<div class="columns">\n',
         schematic(unit, values),
         _glance(check),
         "</div>\n",
-        under("errors", "Errors", _errors(check), _traction(check)),
+        under("errors", "Errors", _errors(check)),
         *(_scenario(s, unit, k) for k, s in enumerate(check.scenarios, 1)),
+        under("traction", "Traction", _traction(check)),
         under("machine", "Machine", machine(unit, values)),
         under("equations", "Equations and matrices", equations(unit), system_matrices(unit, rigid.model, values)),
         under("dynamics", "Modes, cost, energy", _dynamics(check)),
@@ -97,20 +102,57 @@ def report_page(check: Check) -> str:
 
 
 def _traction(check: Check) -> str:
-    """Errors of the hybrid model's table, if the unit transmits by traction."""
+    """The hybrid model, if the unit transmits by traction: errors of its table, contacts over the tilt, runs."""
     if not check.traction:
         return ""
+    instance = check.scenarios[0].rigid.model.instantiate()
+    instance.p[:] = check.scenarios[0].rigid.p
     return (
         "<p>Traction of the hybrid model, by its table, against traction that is integrated over the ellipse, at "
-        "loads, creep and spin that the table was not made from:</p>\n" + error_table(check.traction)
+        "loads, creep and spin that the table was not made from:</p>\n"
+        + error_table(check.traction) + tilt_figure(check.unit, instance)
+        + "".join(_drive(d, k) for k, d in enumerate(check.drives))
+    )  # fmt: skip
+
+
+def _drive(d: Drive, k: int) -> str:
+    """One scenario by three models, as a whole and where the traction is integrated."""
+    torque = [n for n in d.full if n.endswith(".tau")][:1]
+
+    def series(of: Callable[[str], Array], name: str) -> Array:
+        if name != "ratio":
+            return of(name)
+        return np.asarray(np.abs(of(d.discs[-1])) / np.maximum(np.abs(of(d.discs[0])), 1e-3))
+
+    panels = (*((name, name, "N·m") for name in torque), ("ratio", "|ω| of the discs, last by first", "1"),
+              ("loss.friction", "lost power", "W"))  # fmt: skip
+    window = (d.hybrid.time >= d.time[0]) & (d.hybrid.time <= d.time[-1])
+    with drawing(len(panels), 2, 1.5, f"drive-{k}", shared=False) as (grid, shown):
+        for row, (name, title, unit) in zip(grid, panels, strict=True):
+            for ax, part in zip(row, (slice(None), window), strict=True):
+                time = d.hybrid.time[part]
+                compared(ax, time, series(d.hybrid.__getitem__, name)[part], series(d.rigid.__getitem__, name)[part])
+                ax.set(title=title, ylabel=unit)
+            row[1].plot(d.time[::4], series(d.full.__getitem__, name)[::4], "o", color=INK, ms=3.0)
+            row[0].axvspan(d.time[0], d.time[-1], color=AMBER, lw=0)
+        for ax in grid[-1]:
+            ax.set_xlabel("time [s]")
+    caption = (
+        "Hybrid (blue) and rigid model (red, dashed); on the right, where the left is marked, with integrated traction "
+        "(points)."
     )
+    told = "; ".join(f"{text(e.name)} {percent(e.nrms)}" for e in d.errors("rigid"))
+    return (
+        f"<h3>{text(d.hybrid.scenario.name)}</h3>\n" + shown(caption) + error_table(d.errors())
+        + f"<p>RMS errors of the rigid model there: {told}.</p>\n"
+    )  # fmt: skip
 
 
 # --- summary
 
 
 def _verdict(check: Check) -> str:
-    count = sum(len(s.errors) for s in check.scenarios) + len(check.traction)
+    count = len(check.errors)
     scenarios = f"{len(check.scenarios)} scenario{'s' if len(check.scenarios) != 1 else ''}"
     return verdict(
         [text(f) for f in check.failures],

@@ -10,33 +10,15 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow
 from rtcvt.offline.toroidal.ellipse import traction
-from rtcvt.offline.toroidal.variator import Contacts, operating_point
-from rtcvt.pog.spin import Spin, traction_contacts
+from rtcvt.offline.toroidal.variator import operating_point
+from rtcvt.pog.spin import traction_contacts
+from rtcvt.pog.toroid import table_contacts
 from rtcvt.pog.unit import GearSystem
-from rtcvt.traction.law import M, contact_law, law_numbers
-from rtcvt.traction.size import LAW_SIZE
 
 Array = NDArray[np.float64]
 
 POINTS, OPERATING = 300, 6
 FORCE_LIMIT, MOMENT_LIMIT, POINT_LIMIT = 0.02, 0.02, 0.05
-
-
-def table_contacts(unit: GearSystem) -> Contacts:
-    """Traction of the contacts by the table, as the hybrid model has it."""
-    assert unit.traction is not None
-    fluid = unit.traction.fluid.fluid
-    first = traction_contacts(unit)[0]
-    data, out = np.array(law_numbers(first.drawing, fluid, *first.radii)), np.zeros(LAW_SIZE)
-
-    def law(spins: list[Spin], r: Array, N: Array, u: Array, v: Array, sigma: Array) -> tuple[Array, Array]:
-        found = np.empty((2, len(r)))
-        for k in range(len(r)):
-            contact_law(0, v[k], sigma[k], u[k], r[k], N[k], fluid.Lambda, 0, data, out)
-            found[:, k] = out[0], out[M]
-        return found[0], found[1]
-
-    return law
 
 
 def traction_errors(unit: GearSystem) -> tuple[ErrorRow, ...]:
@@ -53,7 +35,7 @@ def traction_errors(unit: GearSystem) -> tuple[ErrorRow, ...]:
     u, s = np.exp(rng.uniform(np.log(0.5), np.log(20.0), POINTS)), np.exp(rng.uniform(-7.0, -3.0, POINTS))
     omega = places[:, 2] * u / places[:, 0] - places[:, 3] * u / places[:, 1]
     full = traction(spin.drawing, settings.fluid.fluid, r, N, u, s, omega)
-    F, moment = table_contacts(unit)([], r, N, u, s * u, omega)
+    F, moment, _ = table_contacts(unit)([], r, N, u, s * u, omega)
     size = full.Lambda * N
 
     def row(name: str, unit_: str, error: Array, limit: float) -> ErrorRow:

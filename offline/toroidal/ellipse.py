@@ -142,3 +142,11 @@ def traction(drawing: Drawing, fluid: Fluid, r: Any, N: Any, u: Any, s: Any, ome
         new = np.where(np.abs(misses) < 1e-13 * fluid.Lambda, Lambda, new)
         Lambda, before, missed = new, Lambda, misses
     return Traction(F, F_y, M, Lambda, dT, p_0, a, b)
+
+
+def field(drawing: Drawing, fluid: Fluid, r: Any, N: Any, u: Any, s: Any, omega: Any) -> tuple[Traction, Shear]:
+    """Traction of contacts, see `traction`, with its shear over the ellipses."""
+    t = traction(drawing, fluid, r, N, u, s, omega)
+    c_1, _, c_3 = np.array([yielding(fluid, *v) for v in np.broadcast(t.a, t.b, u)]).T
+    by = t.a / (t.Lambda * t.p_0)
+    return t, shear(by * s / c_1, 0.0, by * t.b * omega / (u * c_3), t.a / t.b)

@@ -8,8 +8,8 @@ with R and S of `rtcvt.pog.spin` and n rollers in all. T_B is the drag of the ro
 carry: the normal forces' part along the roller's axis, and both tractions.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,23 @@ from scipy.optimize import root
 from rtcvt.errors import InputError
 from rtcvt.offline.toroidal.ellipse import traction
 from rtcvt.pog.spin import Spin, traction_contacts
+from rtcvt.pog.toroid import Contacts
 from rtcvt.pog.unit import GearSystem
 
 Array = NDArray[np.float64]
-Contacts = Callable[[list[Spin], Array, Array, Array, Array, Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
 class Point:
     """An operating point; arrays are by contact, input first."""
 
+    end_load: float  # [N]
+    radius: Array  # of the disc [m]
+    N: Array  # normal force of a roller [N]
+    u: Array  # rolling speed [m/s]
     creep: Array  # over the rolling speed, positive where the disc is faster
+    spin: Array  # [rad/s]
+    Lambda: Array  # of the film as warm as it is
     coefficient: Array  # traction over normal force
     share: Array  # of the capacity of the cold fluid
     pressure: Array  # largest [Pa]
@@ -47,9 +53,9 @@ def full_contacts(unit: GearSystem) -> Contacts:
     assert unit.traction is not None
     fluid = unit.traction.fluid.fluid
 
-    def law(spins: list[Spin], r: Array, N: Array, u: Array, v: Array, sigma: Array) -> tuple[Array, Array]:
+    def law(spins: list[Spin], r: Array, N: Array, u: Array, v: Array, sigma: Array) -> tuple[Array, Array, Array]:
         found = traction(spins[0].drawing, fluid, r, N, np.abs(u), v / np.abs(u), sigma)
-        return found.F, found.M
+        return found.F, found.M, found.Lambda
 
     return law
 
@@ -76,18 +82,19 @@ def operating_point(
     law = law or full_contacts(unit)
     drag = t.bearing_friction * t.bearing_radius
 
-    def state(x: Array) -> tuple[Array, Array, Array, Array, Array, float, Array, Array, float, Array]:
+    def state(x: Array) -> tuple[Any, ...]:
         omega_c = -R[0] * omega_in / R_c[0] * (1.0 - x[0])
         omega_o = -R_c[1] * omega_c / R[1] * (1.0 - x[1])
         omega = np.array([omega_in, omega_o])
         v, sigma = R * omega + R_c * omega_c, S * omega + S_c * omega_c
         u = 0.5 * (R * omega - R_c * omega_c)
-        F, M = law(spins, np.abs(R), N, u, v, sigma)
+        F, M, Lambda = law(spins, np.abs(R), N, u, v, sigma)
         bearing = n * drag * float(np.sum(N * np.abs(S_c) + np.abs(F))) * np.sign(omega_c)
-        return v, sigma, u, F, M, bearing, n * (F * R + M * S), omega, omega_c, t.churning * omega * np.abs(omega)
+        churning = t.churning * omega * np.abs(omega)
+        return v, sigma, u, F, M, bearing, n * (F * R + M * S), omega, omega_c, churning, Lambda
 
     def misses(x: Array) -> Array:
-        _, _, _, F, M, bearing, torque, _, _, churning = state(x)
+        _, _, _, F, M, bearing, torque, _, _, churning, _ = state(x)
         roller = n * float(np.sum(F * R_c + M * S_c)) + bearing
         out = torque[1] + churning[1] + torque_out
         return np.array([roller / abs(R_c[0]), out / abs(R[1])]) / (n * N[0])
@@ -97,22 +104,32 @@ def operating_point(
     if not np.all(np.abs(misses(1e-2 * solved.x)) < 1e-7):
         allowed = f"less than traction carries at {theta:g} rad with an end load of {end_load:g} N"
         raise InputError(unit.source, "torque out", torque_out, allowed)
-    v, sigma, u, F, M, bearing, torque, omega, omega_c, churning = state(1e-2 * solved.x)
+    v, sigma, u, F, M, bearing, torque, omega, omega_c, churning, Lambda = state(1e-2 * solved.x)
     into = float(torque[0] + churning[0])
     out = -float(torque[1] + churning[1])
     through = into * omega_in
     pressure = np.array([s.drawing.ellipse(abs(r), f).p_0 for s, r, f in zip(spins, R, N, strict=True)])
+    losses = float(n * np.sum(F * v)), float(n * np.sum(M * sigma)), float(bearing * omega_c)
+    efficiency = out * float(omega[1]) / through if through else 0.0
     return Point(
-        creep=v / np.abs(u),
-        coefficient=F / N,
-        share=F / N / t.fluid.limit,
-        pressure=pressure,
-        creep_loss=float(n * np.sum(F * v)),
-        spin_loss=float(n * np.sum(M * sigma)),
-        bearing_loss=float(bearing * omega_c),
-        churning_loss=float(np.sum(churning * omega)),
-        torque_in=into,
-        torque_out=out,
-        speed_out=float(omega[1]),
-        efficiency=out * float(omega[1]) / through if through else 0.0,
-    )
+        end_load, np.abs(R), N, np.abs(u), v / np.abs(u), sigma, Lambda, F / N, F / N / t.fluid.limit, pressure,
+        *losses, float(np.sum(churning * omega)), into, out, float(omega[1]), efficiency,
+    )  # fmt: skip
+
+
+def held_point(
+    unit: GearSystem, theta: float, omega_in: float, torque_out: float, law: Contacts | None = None
+) -> Point:
+    """The `operating_point` at the end load that the unit's margin asks for, within its least and largest one."""
+    assert unit.traction is not None
+    t = unit.traction
+    spin = traction_contacts(unit)[1]
+    r, _, S, _ = spin.at(unit, theta)
+    asked = 1.3 * t.margin * abs(torque_out * S / r) / (t.cavities * t.fluid.limit)  # more than losses and heat add
+    for _ in range(30):
+        load = min(max(asked, t.preload), t.end_load_max)
+        point = operating_point(unit, theta, load, omega_in, torque_out, law)
+        asked = t.margin * load * float(np.max(np.abs(point.coefficient) / point.Lambda))
+        if abs(min(max(asked, t.preload), t.end_load_max) - load) < 1e-6 * load:
+            break
+    return point

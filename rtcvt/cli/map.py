@@ -16,6 +16,6 @@ def map(
     figures: Json = None,
     **own: Any,
 ) -> None:
-    """Run a unit's real-time model over its speeds and write a page with the results."""
+    """Run a unit's real-time model over its speeds, or tilts and torques, and write a page with the results."""
     write_page(unit, "map", context, {"report": report, "figures": figures} | own)
     say(f"page: {report}")

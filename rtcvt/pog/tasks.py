@@ -11,9 +11,11 @@ from rich.table import Table
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Shown, cell
+from rtcvt.model import Instance
 from rtcvt.pog.diagram import unit_diagram
 from rtcvt.pog.shift import ShiftGear, shift_table
 from rtcvt.pog.system import build_model, matrices
+from rtcvt.pog.toroid import over_tilt, tilts_of
 from rtcvt.pog.unit import GearSystem
 from rtcvt.quantity import to_si
 from rtcvt.scenario import apply_parameters
@@ -61,7 +63,24 @@ def show(unit: GearSystem, given: Mapping[str, Any]) -> Shown:
         lines.append(table)
     if unit.shift:
         _show_shift(unit, shift_table(unit, m.R), data, lines)
+    if unit.traction:
+        _show_traction(unit, instance, data, lines)
     return Shown(data, lines)
+
+
+def _show_traction(unit: GearSystem, instance: Instance, data: dict[str, Any], lines: list[Any]) -> None:
+    """Add what contacts with traction are over the tilt, at the largest end load."""
+    assert unit.traction is not None
+    rows = over_tilt(unit, instance, tilts_of(unit, 5))
+    data["traction"] = {"end_load": unit.traction.end_load_max, "contacts": [row._asdict() for row in rows]}
+    load = unit.traction.end_load_max / 1e3
+    lines.append(f"\n[bold]Traction[/]  end load {load:g} kN, no creep; torque: the largest on the disc, all rollers")
+    head = "radius mm", "a mm", "b mm", "pressure GPa", "spin rad/s", "disc rad/s", "torque N.m"
+    table = Table("tilt rad", "contact", *head, box=None)
+    for row in rows:
+        numbers = *(1e3 * v for v in (row.radius, row.a, row.b)), 1e-9 * row.pressure, row.spin, row.speed, row.torque
+        table.add_row(f"{row.theta:.2f}", f"[bold]{row.contact}[/]", *(f"{v:.4g}" for v in numbers))
+    lines.append(table)
 
 
 def _show_shift(unit: GearSystem, rows: list[ShiftGear], data: dict[str, Any], lines: list[Any]) -> None:
@@ -121,9 +140,12 @@ def _tilt(unit: GearSystem, at: Settings) -> float:
 
 
 def errors(unit: GearSystem, fidelity: str, settings: Settings, found: dict[str, Any]) -> list[ErrorRow]:
-    """The check's errors for the page."""
+    """The check's errors of this model for the page; those of the hybrid model are of its traction."""
     if found["parameters"] != shared_settings(unit, settings):
         raise InputError("--figures", "parameters", found["parameters"], "a check with the same --set")
+    if fidelity == "hybrid":
+        rows = found.get("traction", ())
+        return [ErrorRow(*(e[k] for k in ("scenario", "signal", "unit", "nrms", "limit", "peak"))) for e in rows]
     return [
         ErrorRow(s["name"], e["signal"], e["unit"], float(e["nrms"]), float(e["limit"]), float(e["peak"]))
         for s in found["scenarios"]

@@ -74,6 +74,6 @@ def test_bad_speeds_are_refused(tmp_path):
         speed_map(unit, 200.0, 100.0)
     with pytest.raises(InputError, match=r"--time.*four periods"):
         speed_map(unit, 10.0, 100.0, duration=1.0)
-    done = CliRunner().invoke(app, ["map", "planetary", "-o", str(tmp_path / "map.html")])
+    done = CliRunner().invoke(app, ["map", "clutch", "-o", str(tmp_path / "map.html")])
     assert isinstance(done.exception, InputError)
-    assert "a kind with a map: belt" in str(done.exception)
+    assert "a kind with a map: gear_system, belt" in str(done.exception)

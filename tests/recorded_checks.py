@@ -152,9 +152,10 @@ def moved(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
     return changed
 
 
-SMALL = ("launch-003", "launch-013", "cruise-002", "cruise-009", "overdrive-004", "overrun-003", "overrun-008", "limit-004",
-         "sweep-001", "sweep-003")  # fmt: skip
-"""Held-out runs of the spatial belt for mutants: some of every part of the plan."""
+SMALL = (  # held-out runs of the spatial belt for mutants: some of every part of the plan
+    "launch-003", "launch-013", "cruise-002", "cruise-009", "overdrive-004", "overrun-003", "overrun-008", "limit-004",
+    "sweep-001", "sweep-003",
+)  # fmt: skip
 
 
 def heldout_runs(belt: str = "spatial") -> HeldOut:
@@ -352,9 +353,10 @@ def main(chosen: Iterable[str]) -> None:
             if name.startswith("pushbelt_cvt"):
                 data["limits"][name] = limits_of_variator(_of_belt(name))
             if name == "pushbelt_cvt":
-                data["strata"] = _of_belt(name).strata
                 data["said"] = said(*check_variator(spatial_runs()))
-                data["cases"] = cases_of(load_unit("pushbelt_cvt"), read_reduced(reduced_path(load_unit("pushbelt_cvt"))))
+                data["cases"] = cases_of(
+                    load_unit("pushbelt_cvt"), read_reduced(reduced_path(load_unit("pushbelt_cvt")))
+                )
             print(name)
     data |= {"command": "python -m tests.recorded_checks", "revision": revision()}
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -52,7 +52,7 @@ def test_errors_are_few_and_in_words(unit):
     assert "heldout." not in accuracy
     assert accuracy.count("<tr>") < 31
     assert re.search(r"thrust ratio</td><td[^>]*>2.14 %</td>", accuracy)
-    assert "five thrust ratios" in accuracy
+    assert "three thrust ratios" in accuracy
     assert re.search(r"2000 rpm</td><td[^>]*>0.5</td><td[^>]*>20 kN</td><td[^>]*>± 7.2</td>", accuracy)  # calibration
     assert "estimates" in accuracy
 

@@ -223,7 +223,8 @@ def test_coverage_has_limits_where_chance_alone_does_not_miss_them():
 
 
 def test_errors_of_other_runs_are_pooled_and_no_run_counts_twice():
-    one = checked([held("a"), held("b", transient=True)], hybrid=Exact(thrust=1.03))
+    exact = Exact(thrust=1.03, slip=2e-3, known={"uncertainty.slip": 1e-3})  # slip and its uncertainty are two records
+    one = checked([held("a"), held("b", transient=True)], hybrid=exact)
     record = json.loads(json.dumps(one.record))
     other = checked([held("c")], hybrid=Exact(thrust=0.99))
     more = {name: record_of(*both) for name, both in record.items()}

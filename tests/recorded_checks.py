@@ -154,9 +154,10 @@ def moved(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
     return changed
 
 
-SMALL = ("launch-003", "launch-013", "cruise-002", "cruise-009", "overdrive-004", "overrun-003", "overrun-008",
-         "limit-004", "sweep-001", "sweep-003")  # fmt: skip
-"""Held-out runs of the spatial belt for mutants: some of every part of the plan."""
+SMALL = (  # held-out runs of the spatial belt for mutants: some of every part of the plan
+    "launch-003", "launch-013", "cruise-002", "cruise-009", "overdrive-004", "overrun-003", "overrun-008", "limit-004",
+    "sweep-001", "sweep-003",
+)  # fmt: skip
 
 
 def heldout_runs(belt: str = "spatial") -> HeldOut:
@@ -357,7 +358,6 @@ def main(chosen: Iterable[str]) -> None:
             if name.startswith("pushbelt_cvt"):
                 data["limits"][name] = limits_of_variator(_of_belt(name))
             if name == "pushbelt_cvt":
-                data["strata"] = _of_belt(name).strata
                 data["said"] = said(*check_variator(spatial_runs()))
                 data["cases"] = cases_of(
                     load_unit("pushbelt_cvt"), read_reduced(reduced_path(load_unit("pushbelt_cvt")))

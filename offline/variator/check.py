@@ -290,9 +290,12 @@ class Check:
 
     @property
     def coverage(self) -> dict[str, tuple[int, float, float]]:
-        """For outputs with an uncertainty: number of settled states, shares of the errors within once and twice the
-        uncertainty."""
-        found = ((c.name, np.array([*c.errors["hybrid"].values()])) for c in self.compared if not c.statistics)
+        """For outputs with an uncertainty: number of settled states, shares of errors within once and twice it."""
+        found = (
+            (c.name.removeprefix("uncertainty."), np.array([*c.errors["hybrid"].values()]))
+            for c in self.compared
+            if not c.statistics
+        )
         counted = {name: e[np.isfinite(e)] for name, e in found}
         return {name: (len(e), *within(e, 1.0)) for name, e in counted.items() if len(e)}
 
@@ -619,7 +622,7 @@ def _scaled(states: list[Settled], tops: Mapping[str, Field]) -> list[Compared]:
     found = scaled_errors({k: np.array(v) for k, v in full.items()}, {k: np.array(v) for k, v in own.items()})
     runs = [s.held.run.name for s in states]
     errors = {name: {"hybrid": dict(zip(runs, e.tolist(), strict=True))} for name, e in found.items()}
-    return [Compared(name, errors.get(name, {"hybrid": {}}), {}, False, ()) for name in UNCERTAIN]
+    return [Compared(f"uncertainty.{name}", errors.get(name, {"hybrid": {}}), {}, False, ()) for name in UNCERTAIN]
 
 
 def _state_errors(states: Iterable[Settled], key: str, relative: bool) -> tuple[Errors, Errors]:

@@ -223,7 +223,8 @@ def test_coverage_has_limits_where_chance_alone_does_not_miss_them():
 
 
 def test_errors_of_other_runs_are_pooled_and_no_run_counts_twice():
-    one = checked([held("a"), held("b", transient=True)], hybrid=Exact(thrust=1.03))
+    exact = Exact(thrust=1.03, slip=2e-3, known={"uncertainty.slip": 1e-3})  # slip and its uncertainty are two records
+    one = checked([held("a"), held("b", transient=True)], hybrid=exact)
     record = json.loads(json.dumps(one.record))
     other = checked([held("c")], hybrid=Exact(thrust=0.99))
     more = {name: record_of(*both) for name, both in record.items()}
@@ -437,12 +438,17 @@ def test_table_keeps_what_the_files_say(tmp_path):
     np.testing.assert_allclose(s["tau_O"], 50.0)
     r_O = 0.06 - 1e-6 * (144 + 58 + np.arange(58))
     np.testing.assert_allclose(s["xi"][1:], 50.0 * 0.98 / (2 * 0.1 * 1e4 * (r_O - 0.004)))
-    assert [(x.phase, x.fields["push"][0]) for x in p.passages] == [(0, 71.5), (0, 119.5), (1, 182.0), (2, 240.0)]
+    assert [(x.phase, x.fields["flank_normal"][0]) for x in p.passages] == [
+        (0, 71.5),
+        (0, 119.5),
+        (1, 182.0),
+        (2, 240.0),
+    ]
     passages = t.passages[2:]
     assert len(passages) == 8
     assert [round(x.stop - x.start, 6) for x in passages] == [0.048] * 8
     assert passages[-1].stop == pytest.approx(0.384)
-    assert passages[-1].fields["tension"][0] == pytest.approx(144 + 384 - 48 + 23.5)
+    assert passages[-1].fields["flank_normal"][0] == pytest.approx(144 + 384 - 48 + 23.5)
     assert passages[-1].point["kappa"] == pytest.approx(1.2 * (0.003 / 1e-3) ** 2 / 1e4)
     assert set(passages[0].point) == set(POINT)
 

@@ -196,6 +196,8 @@ def tilt_figure(unit: GearSystem, instance: Instance) -> str:
 
 
 if __name__ == "__main__":
-    drawn = tilt_map(load_unit(sys.argv[1]), {"speed": None, "tilt": None, "torque": None}, lambda *_: None)
+    chosen = load_unit(sys.argv[1])
+    assert isinstance(chosen, GearSystem)
+    drawn = tilt_map(chosen, {"speed": None, "tilt": None, "torque": None}, lambda *_: None)
     for file, picture in (("efficiency.svg", _map_figure), ("contact.svg", _contact_figure)):
         Path(sys.argv[2], file).write_text(picture(drawn)(), encoding="utf-8")

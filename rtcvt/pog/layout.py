@@ -151,7 +151,7 @@ class D(Places):
     W_FACTORED = "h of which the matrix in W_STEP is, 0 if of none", lambda d: 1
     W_BOX = "`Box`, of `rtcvt.numerics.complementarity`; its scratch", lambda d: d.N_E * (2 * d.N_E + 2 + Box.MATRIX)
     W_TRACTION = "`TractionW` of each contact with traction", lambda d: (len(TractionW) + LAW_SIZE) * d.N_TRACTION
-    W_LOADING = "number of the contact that the end load follows, -1 if it is at a bound", lambda d: 1
+    W_LOADING = "number of the contact that the end load follows, -1 if it is at a bound; `wanted`", lambda d: 2
     W_SAVED = "state before a communication step, n_x; new outputs, n_y", lambda d: d.N_X + d.N_Y
     W_STEP = "`rtcvt.model.stepping.Block`", lambda d: Block.JACOBIAN * d.N_X + 2 * d.N_X * d.N_X
 
@@ -217,12 +217,16 @@ class TractionP(Places):
 
 
 class TractionW(Places):
-    """Loads of a contact with traction; the results of `rtcvt.traction.law` follow."""
+    """Loads of a contact with traction; the results of `rtcvt.traction.law` at the first six follow."""
 
     V = "speed of creep [m/s]"
     SIGMA = "spin [rad/s]"
     U = "rolling speed [m/s]"
     N = "normal force of a roller [N]"
+    R = "radius of the disc [m]"
+    LIMIT = "Lambda_0"
+    DERIVATIVES = "1 if those of the law are there"
+    THERE = "1 if the law was evaluated before"
     BEARING = "drag on the roller [N.m]"
 
 

@@ -74,6 +74,16 @@ def test_power_creep_and_the_margin_of_the_end_load():
     assert not y["status.macro_slip"]
 
 
+def test_the_law_is_evaluated_again_where_only_the_fluid_changes():
+    _, instance = kers()
+    run(instance, 1e-3, 0.05, lambda t: 5.0)
+    instance.tune("traction.limit", 0.05)
+    _, other = kers(**{"traction.limit": 0.05})
+    other.x[:], other.u[:] = instance.x, instance.u
+    np.testing.assert_array_equal(instance.outputs(), other.outputs())
+    np.testing.assert_array_equal(instance.jacobian(), other.jacobian())
+
+
 def test_order():
     """The error falls with at least the square of the step, while an actuator tilts the rollers under a held load."""
     ends = []

@@ -214,6 +214,7 @@ class TractionP(Places):
     LEAST = "end load [N]"
     MOST = "end load [N]"
     LAG = "of the end load [s]"
+    P_MAX = "allowed pressure [Pa]"
 
 
 class TractionW(Places):
@@ -344,6 +345,7 @@ TRACTION_P = {  # parameters in the order of `TractionP`, by field of the unit f
     "preload": Row("traction.preload", "N", "least end load", 1e-3, tunable=True),
     "end_load_max": Row("traction.end_load_max", "N", "largest end load", 1e-3, tunable=True),
     "time_constant": Row("traction.time_constant", "s", "time constant of the end load", 1e-6, tunable=True),
+    "p_max": Row("traction.p_max", "Pa", "allowed pressure of the contacts", 1e6, tunable=True),
 }
 
 # inputs and outputs; limits and nominal values of speeds and torques are the unit file's
@@ -388,6 +390,7 @@ class TractionsY(Rows):
     )
     CHURNING = Row("loss.churning", "W", "power lost by discs in oil; part of loss.friction", 0.0, nominal=10.0)
     SLIPS = Row("status.macro_slip", "1", "a contact is beyond the largest traction or within 5 % of it", boolean=True)
+    PRESSED = Row("status.over_pressure", "1", "a contact is pressed harder than traction.p_max", boolean=True)
 
 
 class TractionY(Rows):

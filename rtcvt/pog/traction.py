@@ -254,7 +254,7 @@ def traction_outputs(x, p, data, y, work):
     n = data[D.ALL_ROLLERS]
     into = 0.0
     out = 0.0
-    for i in range(TractionsY.CREEP, TractionsY.SLIPS + 1):
+    for i in range(TractionsY.CREEP, TractionsY.PRESSED + 1):
         y[all_of + i] = 0.0
     for t in range(places.tractions(data)):
         at = places.traction_work(t, data)
@@ -279,6 +279,8 @@ def traction_outputs(x, p, data, y, work):
         y[all_of + TractionsY.CHURNING] += data[D.CHURNING] * abs(x[i]) * x[i] * x[i]
         if share > SLIPS_FROM or work[law + F + 1] < 0.0:
             y[all_of + TractionsY.SLIPS] = 1.0
+        if work[law + P_0] > parameter(TractionP.P_MAX, p, data):
+            y[all_of + TractionsY.PRESSED] = 1.0
         y[own + TractionY.CREEP] = v / math.sqrt(u * u + U_MIN * U_MIN)
         y[own + TractionY.SPIN] = work[at + TractionW.SIGMA]
         y[own + TractionY.MU] = force / work[at + TractionW.N]

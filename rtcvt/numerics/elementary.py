@@ -170,32 +170,14 @@ def log(x):
 def cube_root(x):
     """Cube root of `x` above zero."""
     scale = 1.0
-    for _ in range(72):  # by powers of eight, which is exact, into [2^-15, 2^15)
-        if x < 32768.0:
+    for _ in range(400):  # by powers of eight, which is exact
+        if x < 2.8284271247461903:
             break
-        x *= 3.0517578125e-05
-        scale *= 32.0
-    for _ in range(72):
-        if x >= 3.0517578125e-05:
-            break
-        x *= 32768.0
-        scale *= 0.03125
-    if x >= 512.0:
-        x *= 0.000244140625
-        scale *= 16.0
-    elif x < 0.001953125:
-        x *= 4096.0
-        scale *= 0.0625
-    if x >= 22.627416997969522:
-        x *= 0.015625
-        scale *= 4.0
-    elif x < 0.04419417382415922:
-        x *= 64.0
-        scale *= 0.25
-    if x >= 2.8284271247461903:
         x *= 0.125
         scale *= 2.0
-    elif x < 0.35355339059327378:
+    for _ in range(400):
+        if x >= 0.35355339059327378:
+            break
         x *= 8.0
         scale *= 0.5
     y = 1.57734011 + x * (0.13392876 * x - 0.67602644)

@@ -153,10 +153,18 @@ def test_host_in_c(benchmark, driver, unpacked, fidelity, steps=100_000):  # noq
 
 @needs_c
 @pytest.mark.parametrize(
-    ("name", "fidelity"), [("pushbelt_cvt", "hybrid"), ("pushbelt_cvt", "rigid"), ("pushbelt_fields", "hybrid")]
+    ("name", "fidelity"),
+    [
+        ("pushbelt_cvt", "hybrid"),
+        ("pushbelt_cvt", "rigid"),
+        ("pushbelt_fields", "hybrid"),
+        ("toroidal_kers", "rigid"),
+        ("toroidal_kers", "hybrid"),
+        ("toroidal_kers", "full"),
+    ],
 )
-def test_pushbelt_from_the_same_host(benchmark, driver, tmp_path, name, fidelity, steps=20_000):  # noqa: PT028
-    """Its tables have 4.9 MB, which no instance copies."""
+def test_held_inputs_from_the_same_host(benchmark, driver, tmp_path, name, fidelity, steps=20_000):  # noqa: PT028
+    """Tables of pushbelts have 4.9 MB, which no instance copies."""
     unit = load_unit(name).model_copy(update={"scenario": ()})
     folder = Path(fmpy.extract(str(export_native(unit, fidelity, tmp_path / "unit.fmu")), str(tmp_path / "unit")))
     (library,) = (folder / "binaries" / "linux64").iterdir()

@@ -17,8 +17,7 @@ from rtcvt.kind import load_unit
 from rtcvt.unitfile import shipped_units
 
 UNITS = tuple(shipped_units("gear_system"))
-CASES = [(u, f) for u in UNITS for f in ("rigid", "full")]
-CASES += [(u, f) for u in shipped_units("belt") for f in load_unit(u).models]
+CASES = [(u, f) for u in (*UNITS, *shipped_units("belt")) for f in load_unit(u).models]
 _python: dict[tuple[str, str], float] = {}
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtcvt.numerics.elementary import cos, exp, log, power, sin
+from rtcvt.numerics.elementary import cos, cube_root, exp, log, power, sin
 from rtcvt.numerics.linalg import (
     core_lu,
     core_memory,
@@ -63,6 +63,11 @@ def test_logarithm_outside_of_its_range(x):
 @given(st.floats(1e-6, 1e12), st.sampled_from([0.2, 2.0 / 3.0, 1.8]))
 def test_power(x, a):
     assert power(x, a) == pytest.approx(x**a, rel=2e-14)
+
+
+@given(st.floats(1e-290, 1e300))
+def test_cube_root(x):
+    assert cube_root(x) == pytest.approx(np.cbrt(x), rel=1e-15)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 10])

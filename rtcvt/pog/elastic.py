@@ -23,12 +23,15 @@ def elastic_derivative(x, p, data, dx, work):
     contact_speeds(0, x, data, work, v)
     friction_torques(x, 1, p, data, work[B_omega : B_omega + n_J])
     for i in range(n_J):
-        s = work[tau + i] - work[B_omega + i]
-        for k in range(places.contacts(data)):
-            if places.is_spring(k, data):
-                force = x[places.x_force(k, data)] + places.contact_damping(k, p, data) * work[v + k]
-                s -= work[places.contact_row(0, k, data) + i] * force
-        dx[i] = s / places.inertia(i, p, data)
+        dx[i] = work[tau + i] - work[B_omega + i]
+    for k in range(places.contacts(data)):
+        if places.is_spring(k, data):
+            R = places.contact_row(0, k, data)
+            force = x[places.x_force(k, data)] + places.contact_damping(k, p, data) * work[v + k]
+            for i in range(n_J):
+                dx[i] -= work[R + i] * force
+    for i in range(n_J):
+        dx[i] /= places.inertia(i, p, data)
     for k in range(places.contacts(data)):
         if places.x_force(k, data) >= 0:
             dx[places.x_force(k, data)] = places.contact_stiffness(k, p, data) * work[v + k]
@@ -43,15 +46,17 @@ def elastic_jacobian(x, p, data, jac, work):
     dv = places.gear_vector(GearVector.SCRATCH_2, data)
     contact_speeds(0, x, data, work, v)
     contact_speeds(1, x, data, work, dv)
+    for k in range(places.contacts(data)):
+        if places.is_spring(k, data):
+            R = places.contact_row(0, k, data)
+            for i in range(n_J):
+                damping = work[R + i] * places.contact_damping(k, p, data)
+                for j in range(n_J):
+                    jac[i * n + j] -= damping * work[R + j]
     for i in range(n_J):
         J_i = places.inertia(i, p, data)
         for j in range(n_J):
-            s = 0.0
-            for k in range(places.contacts(data)):
-                R = places.contact_row(0, k, data)
-                if places.is_spring(k, data):
-                    s += work[R + i] * places.contact_damping(k, p, data) * work[R + j]
-            jac[i * n + j] = -s / J_i
+            jac[i * n + j] /= J_i
         jac[i * n + i] -= places.bearing(i, p, data) / J_i
         s = 0.0
         for k in range(places.contacts(data)):

@@ -15,7 +15,7 @@ from rtcvt.pog.port import port_torques, spring_jacobian, spring_rates
 from rtcvt.pog.reduction import kinematics
 from rtcvt.pog.rigid import rigid_derivative, rigid_jacobian
 from rtcvt.pog.rigid_losses import rigid_loss_jacobian, solve_losses
-from rtcvt.pog.traction import end_load_rate, traction_force, traction_jacobian, traction_torques
+from rtcvt.pog.traction import end_load_rate, traction_force, traction_jacobian, traction_torques, with_derivatives
 
 WITHOUT_ELEMENTS = 3  # a mode in addition to those of `rtcvt.control.limits`: elements carry nothing
 
@@ -80,14 +80,14 @@ def right_hand_side(mode, held, x, u, p, data, dx, work):
 @kernel
 def linearise(mode, held, x, u, p, data, f, jac, work):
     """`right_hand_side` into `f` and its ``df/dx``, row-major."""
-    kinematics(2, places.theta_of(x, data), p, data, work)
+    with_derivatives(x, p, data, work)
     right_hand_side(mode, held, x, u, p, data, f, work)
     write_jacobian(mode, x, p, data, f, jac, work)
 
 
 @kernel
 def write_jacobian(mode, x, p, data, f, jac, work):
-    """``df/dx``, row-major. Call `kinematics` with two derivatives, and `right_hand_side` into `f` first."""
+    """``df/dx``, row-major. Call `with_derivatives`, and `right_hand_side` into `f` first."""
     for i in range(places.states(data) * places.states(data)):
         jac[i] = 0.0
     if data[D.FULL] != 0.0:

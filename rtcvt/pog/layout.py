@@ -151,7 +151,7 @@ class D(Places):
     W_FACTORED = "h of which the matrix in W_STEP is, 0 if of none", lambda d: 1
     W_BOX = "`Box`, of `rtcvt.numerics.complementarity`; its scratch", lambda d: d.N_E * (2 * d.N_E + 2 + Box.MATRIX)
     W_TRACTION = "`TractionW` of each contact with traction", lambda d: (len(TractionW) + LAW_SIZE) * d.N_TRACTION
-    W_LOADING = "number of the contact that the end load follows, -1 if it is at a bound", lambda d: 1
+    W_LOADING = "number of the contact that the end load follows, -1 if it is at a bound; `wanted`", lambda d: 2
     W_SAVED = "state before a communication step, n_x; new outputs, n_y", lambda d: d.N_X + d.N_Y
     W_STEP = "`rtcvt.model.stepping.Block`", lambda d: Block.JACOBIAN * d.N_X + 2 * d.N_X * d.N_X
 
@@ -214,15 +214,20 @@ class TractionP(Places):
     LEAST = "end load [N]"
     MOST = "end load [N]"
     LAG = "of the end load [s]"
+    P_MAX = "allowed pressure [Pa]"
 
 
 class TractionW(Places):
-    """Loads of a contact with traction; the results of `rtcvt.traction.law` follow."""
+    """Loads of a contact with traction; the results of `rtcvt.traction.law` at the first six follow."""
 
     V = "speed of creep [m/s]"
     SIGMA = "spin [rad/s]"
     U = "rolling speed [m/s]"
     N = "normal force of a roller [N]"
+    R = "radius of the disc [m]"
+    LIMIT = "Lambda_0"
+    DERIVATIVES = "1 if those of the law are there"
+    THERE = "1 if the law was evaluated before"
     BEARING = "drag on the roller [N.m]"
 
 
@@ -340,6 +345,7 @@ TRACTION_P = {  # parameters in the order of `TractionP`, by field of the unit f
     "preload": Row("traction.preload", "N", "least end load", 1e-3, tunable=True),
     "end_load_max": Row("traction.end_load_max", "N", "largest end load", 1e-3, tunable=True),
     "time_constant": Row("traction.time_constant", "s", "time constant of the end load", 1e-6, tunable=True),
+    "p_max": Row("traction.p_max", "Pa", "allowed pressure of the contacts", 1e6, tunable=True),
 }
 
 # inputs and outputs; limits and nominal values of speeds and torques are the unit file's
@@ -384,6 +390,7 @@ class TractionsY(Rows):
     )
     CHURNING = Row("loss.churning", "W", "power lost by discs in oil; part of loss.friction", 0.0, nominal=10.0)
     SLIPS = Row("status.macro_slip", "1", "a contact is beyond the largest traction or within 5 % of it", boolean=True)
+    PRESSED = Row("status.over_pressure", "1", "a contact is pressed harder than traction.p_max", boolean=True)
 
 
 class TractionY(Rows):

@@ -10,14 +10,14 @@ from rtcvt.numerics.integrators import (
     rosenbrock_matrix,
     rosenbrock_new,
     rosenbrock_side,
-    rosenbrock_solve,
     rosenbrock_stage,
 )
+from rtcvt.numerics.linalg import lu_solve, ring_solve
 from rtcvt.pog import places
 from rtcvt.pog.equations import linearise, right_hand_side, write_jacobian
 from rtcvt.pog.layout import D, ElementW
 from rtcvt.pog.lossy_step import factor_without_twists, heating, is_factored, solve_with_twists
-from rtcvt.pog.reduction import kinematics
+from rtcvt.pog.traction import with_derivatives
 
 
 @kernel
@@ -48,7 +48,7 @@ def advance(mode, held, h, x, u, p, data, work):
     jac = work[places.step_block(Block.JACOBIAN, data) : places.step_matrix(data)]
     if data[D.METHOD] == ROSENBROCK:
         if places.losses(data) > 0:
-            kinematics(2, places.theta_of(x, data), p, data, work)
+            with_derivatives(x, p, data, work)
             right_hand_side(mode, held, x, u, p, data, f, work)
             heating(x, p, data, work)
             if not is_factored(h, x, p, data, work):
@@ -63,13 +63,15 @@ def advance(mode, held, h, x, u, p, data, work):
                 rosenbrock_stage(s, n, x, k, x_stage)
                 right_hand_side(mode, held, x_stage, u, p, data, f, work)
                 note_touches(data, work)
+            rosenbrock_side(s, n, h, f, k, work, b)
             if places.losses(data) > 0:
-                rosenbrock_side(s, n, h, f, k, work, b)
                 solve_with_twists(h, jac, data, work, b)
-                for i in range(n):
-                    k[s * n + i] = work[b + i]
+            elif places.tractions(data) > 0:  # by columns, whose entries do not wait for each other
+                ring_solve(1, n, work, places.step_matrix(data), places.step_pivots(data), b)
             else:
-                rosenbrock_solve(s, n, h, f, k, work, places.step_matrix(data), places.step_pivots(data), b)
+                lu_solve(n, work, places.step_matrix(data), places.step_pivots(data), b)
+            for i in range(n):
+                k[s * n + i] = work[b + i]
         rosenbrock_new(n, x, k)
     else:
         for s in range(STAGES):

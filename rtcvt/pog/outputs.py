@@ -14,10 +14,9 @@ from rtcvt.pog.equations import contact_force, torques
 from rtcvt.pog.layout import N_COUPLING, Control, CouplingY, D, ElementW, ElementY, FrictionD, GearVector, PlayY
 from rtcvt.pog.play import travel
 from rtcvt.pog.port import flange, series_damping
-from rtcvt.pog.reduction import kinematics
 from rtcvt.pog.rigid import rigid_forces
 from rtcvt.pog.speeds import contact_speed, gear_speeds
-from rtcvt.pog.traction import traction_outputs
+from rtcvt.pog.traction import traction_outputs, with_derivatives
 
 
 @kernel
@@ -78,7 +77,7 @@ def write_outputs(loaded, mode, held, x, u, p, data, y, work):
     """All outputs; `loaded` is 1 if the torques of `x` are known, see `rtcvt.pog.equations.torques`."""
     omega = places.gear_vector(GearVector.OMEGA, data)
     F = places.gear_vector(GearVector.SCRATCH_2, data)
-    kinematics(2, places.theta_of(x, data), p, data, work)  # the next step's Jacobian is here
+    with_derivatives(x, p, data, work)  # the next step's Jacobian is here
     if loaded == 0:
         torques(mode, held, x, u, p, data, work)
     energy = 0.0

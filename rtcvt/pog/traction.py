@@ -18,8 +18,9 @@ import math
 from rtcvt.kernel import kernel
 from rtcvt.pog import places
 from rtcvt.pog.layout import D, GearVector, TractionD, TractionP, TractionsY, TractionW, TractionY
+from rtcvt.pog.reduction import kinematics
 from rtcvt.pog.speeds import contact_speed
-from rtcvt.traction.law import LAMBDA, N_MIN, P_0, U_MIN, F, M, contact_law
+from rtcvt.traction.law import LAMBDA, N_MIN, P_0, U_MIN, F, M, law_arguments, law_derivatives, law_forces
 from rtcvt.traction.size import LAW_SIZE
 
 W_BEARING = 1.0  # roller's speed below which its bearing's drag falls to zero [rad/s]
@@ -60,39 +61,71 @@ def rolling_speed(d, t, x, data, work):
 
 
 @kernel
-def traction_torques(x, p, data, work):
-    """Add the torques of all contacts with traction to those on the gears. Call `kinematics` first."""
-    tau = places.gear_vector(GearVector.TAU, data)
-    n = data[D.ALL_ROLLERS]
-    derivatives = 1 if work[int(data[D.W_THETA]) + 1] == 2.0 else 0  # those of the radii are there for a Jacobian
+def with_derivatives(x, p, data, work):
+    """`kinematics` for a Jacobian; the law's derivatives are computed when it is evaluated next."""
+    kinematics(2, places.theta_of(x, data), p, data, work)
+    work[places.number(D.W_LOADING, data) + 1] = 1.0
+
+
+@kernel
+def contact_laws(x, p, data, work):
+    """The laws of all contacts with traction at a state, but those that are there: a step begins where one ended."""
+    wanted = places.number(D.W_LOADING, data) + 1
+    derivatives = int(work[wanted])
+    work[wanted] = 0.0
+    Lambda_0 = parameter(TractionP.LAMBDA, p, data)
     for t in range(places.tractions(data)):
-        k = places.traction_contact(t, data)
         at = places.traction_work(t, data)
         law = places.law_work(t, data)
         i = disc(t, data)
         j = roller(t, data)
-        R = places.contact_row(0, k, data)
         S = places.spin_row(0, t, data)
+        r = abs(work[places.contact_row(0, places.traction_contact(t, data), data) + i])
         N = x[places.x_load(data)] / (data[D.ROLLERS] * abs(work[S + i]))
         if not N > N_MIN:
             N = N_MIN
-        work[at + TractionW.V] = contact_speed(0, k, x, data, work)
-        work[at + TractionW.SIGMA] = work[S + i] * x[i] + work[S + j] * x[j]
-        work[at + TractionW.U] = rolling_speed(0, t, x, data, work)
-        work[at + TractionW.N] = N
-        contact_law(
-            derivatives,
-            work[at + TractionW.V],
-            work[at + TractionW.SIGMA],
-            work[at + TractionW.U],
-            abs(work[R + i]),
-            N,
-            parameter(TractionP.LAMBDA, p, data),
-            places.number(places.traction(t, data) + TractionD.NUMBERS, data),
-            data,
-            work[law : law + LAW_SIZE],
-        )
-        load = N * abs(work[S + j]) + abs(work[law + F])
+        v = contact_speed(0, places.traction_contact(t, data), x, data, work)
+        sigma = work[S + i] * x[i] + work[S + j] * x[j]
+        u = rolling_speed(0, t, x, data, work)
+        same = work[at + TractionW.V] == v and work[at + TractionW.SIGMA] == sigma and work[at + TractionW.U] == u
+        same = same and work[at + TractionW.N] == N and work[at + TractionW.R] == r
+        same = same and work[at + TractionW.LIMIT] == Lambda_0 and work[at + TractionW.DERIVATIVES] >= derivatives
+        work[at + TractionW.THERE] = 1.0 if same else 0.0
+        if not same:
+            work[at + TractionW.V] = v
+            work[at + TractionW.SIGMA] = sigma
+            work[at + TractionW.U] = u
+            work[at + TractionW.N] = N
+            work[at + TractionW.R] = r
+            work[at + TractionW.LIMIT] = Lambda_0
+            work[at + TractionW.DERIVATIVES] = derivatives
+            at_numbers = places.number(places.traction(t, data) + TractionD.NUMBERS, data)
+            law_arguments(derivatives, v, sigma, u, r, N, Lambda_0, at_numbers, data, work[law : law + LAW_SIZE])
+    for t in range(places.tractions(data)):
+        at = places.traction_work(t, data)
+        law = places.law_work(t, data)
+        if work[at + TractionW.THERE] == 0.0:
+            at_numbers = places.number(places.traction(t, data) + TractionD.NUMBERS, data)
+            law_forces(derivatives, work[at + TractionW.N], at_numbers, data, work[law : law + LAW_SIZE])
+            if derivatives != 0:
+                v = work[at + TractionW.V]
+                law_derivatives(v, work[at + TractionW.SIGMA], work[at + TractionW.N], work[law : law + LAW_SIZE])
+
+
+@kernel
+def traction_torques(x, p, data, work):
+    """Add the torques of all contacts with traction to those on the gears. Call `kinematics` first."""
+    tau = places.gear_vector(GearVector.TAU, data)
+    n = data[D.ALL_ROLLERS]
+    contact_laws(x, p, data, work)
+    for t in range(places.tractions(data)):
+        at = places.traction_work(t, data)
+        law = places.law_work(t, data)
+        i = disc(t, data)
+        j = roller(t, data)
+        R = places.contact_row(0, places.traction_contact(t, data), data)
+        S = places.spin_row(0, t, data)
+        load = work[at + TractionW.N] * abs(work[S + j]) + abs(work[law + F])
         turns = x[j] / math.sqrt(x[j] * x[j] + W_BEARING * W_BEARING)
         work[at + TractionW.BEARING] = n * data[D.BEARING] * load * turns
         work[tau + i] -= n * (work[R + i] * work[law + F] + work[S + i] * work[law + M])
@@ -156,8 +189,8 @@ def traction_jacobian(x, p, data, jac, work):
         dS = places.spin_row(1, t, data)
         N = work[at + TractionW.N]
         free = 1.0 if N > N_MIN else 0.0
-        J_i = places.inertia(i, p, data)
-        J_j = places.inertia(j, p, data)
+        per_J_i = 1.0 / places.inertia(i, p, data)
+        per_J_j = 1.0 / places.inertia(j, p, data)
         root = math.sqrt(x[j] * x[j] + W_BEARING * W_BEARING)
         drag = n * data[D.BEARING] * x[j] / root
         side = 1.0 if work[law + F] > 0.0 else -1.0
@@ -202,8 +235,8 @@ def traction_jacobian(x, p, data, jac, work):
                     tau_i -= n * (work[dR + i] * work[law + F] + work[dS + i] * work[law + M])
                     tau_j -= n * (work[dR + j] * work[law + F] + work[dS + j] * work[law + M])
                     bearing += drag * N * (work[dS + j] if work[S + j] > 0.0 else -work[dS + j])
-                jac[i * n_x + column] += tau_i / J_i
-                jac[j * n_x + column] += (tau_j - bearing) / J_j
+                jac[i * n_x + column] += tau_i * per_J_i
+                jac[j * n_x + column] += (tau_j - bearing) * per_J_j
                 if follows:
                     asked = asked_load(t, p, data, work) * rate
                     by_Lambda = by_column(law + LAMBDA, by_v, by_sigma, by_u, by_r, by_N, work)
@@ -221,7 +254,7 @@ def traction_outputs(x, p, data, y, work):
     n = data[D.ALL_ROLLERS]
     into = 0.0
     out = 0.0
-    for i in range(TractionsY.CREEP, TractionsY.SLIPS + 1):
+    for i in range(TractionsY.CREEP, TractionsY.PRESSED + 1):
         y[all_of + i] = 0.0
     for t in range(places.tractions(data)):
         at = places.traction_work(t, data)
@@ -246,6 +279,8 @@ def traction_outputs(x, p, data, y, work):
         y[all_of + TractionsY.CHURNING] += data[D.CHURNING] * abs(x[i]) * x[i] * x[i]
         if share > SLIPS_FROM or work[law + F + 1] < 0.0:
             y[all_of + TractionsY.SLIPS] = 1.0
+        if work[law + P_0] > parameter(TractionP.P_MAX, p, data):
+            y[all_of + TractionsY.PRESSED] = 1.0
         y[own + TractionY.CREEP] = v / math.sqrt(u * u + U_MIN * U_MIN)
         y[own + TractionY.SPIN] = work[at + TractionW.SIGMA]
         y[own + TractionY.MU] = force / work[at + TractionW.N]

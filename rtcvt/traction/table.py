@@ -92,45 +92,60 @@ def three(cells, x, out):
 
 
 @kernel
-def from_table(J_1, J_3, ln_k, first, data, out, work):
+def from_table(derivatives, J_1, J_3, ln_k, first, data, out, work):
     """Force and its derivatives to J_1, J_3 and ln k, then the moment and its, into `out` (8 numbers).
 
-    `first` is the place of the coefficients in `data`; `work` has 18 numbers of scratch.
+    With `derivatives` 0 force and moment alone, of the same bits. `first` is the place of the coefficients in `data`;
+    `work` has 18 numbers of scratch.
     """
     square = J_1 * J_1 + J_3 * J_3
     inverse = 1.0 / (square + HALF * HALF)
     by = math.sqrt(inverse)
+    per_square = 0.0  # both functions are constant around zero
     d = 1.0
-    if square > 1e-30:  # both functions are constant around zero
-        d = J_1 * J_1 / square
+    if square > 1e-30:
+        per_square = 1.0 / square
+        d = J_1 * J_1 * per_square
     i_k = three(N_K - 2, (ln_k - LN_K_0) * PER_LN_K, work[0:6])
     i_d = three(N_D - 2, d * (N_D - 2), work[6:12])
     i_q = three(N_Q - 2, square * inverse * (N_Q - 2), work[12:18])
-    for i in range(8):
-        out[i] = 0.0
+    q_0 = work[12]
+    q_1 = work[13]
+    q_2 = work[14]
+    G = 0.0
+    G_q = 0.0
+    G_d = 0.0
+    G_k = 0.0
+    H = 0.0
+    H_q = 0.0
+    H_d = 0.0
+    H_k = 0.0
     for a in range(3):
         for b in range(3):
-            row = first + 2 * (((i_k + a) * N_D + i_d + b) * N_Q + i_q)
+            c = first + 2 * (((i_k + a) * N_D + i_d + b) * N_Q + i_q)
             weight = work[a] * work[6 + b]
-            for f in range(2):
-                value = work[12] * data[row + f] + work[13] * data[row + 2 + f] + work[14] * data[row + 4 + f]
-                slope = work[15] * data[row + f] + work[16] * data[row + 2 + f] + work[17] * data[row + 4 + f]
-                out[4 * f] += weight * value
-                out[4 * f + 1] += weight * slope
-                out[4 * f + 2] += work[a] * work[9 + b] * value
-                out[4 * f + 3] += work[3 + a] * work[6 + b] * value
+            g = q_0 * data[c] + q_1 * data[c + 2] + q_2 * data[c + 4]
+            h = q_0 * data[c + 1] + q_1 * data[c + 3] + q_2 * data[c + 5]
+            G += weight * g
+            H += weight * h
+            if derivatives != 0:
+                G_q += weight * (work[15] * data[c] + work[16] * data[c + 2] + work[17] * data[c + 4])
+                H_q += weight * (work[15] * data[c + 1] + work[16] * data[c + 3] + work[17] * data[c + 5])
+                by_d = work[a] * work[9 + b]
+                G_d += by_d * g
+                H_d += by_d * h
+                by_k = work[3 + a] * work[6 + b]
+                G_k += by_k * g
+                H_k += by_k * h
+    out[0] = by * J_1 * G
+    out[4] = by * J_3 * H
+    if derivatives == 0:
+        return
     q_by = 2.0 * HALF * HALF * inverse * inverse * (N_Q - 2)  # over J_1 or J_3
-    d_by = 0.0
-    if square > 1e-30:
-        d_by = 2.0 * J_1 * J_3 / (square * square) * (N_D - 2)  # over J_3, or over -J_1
-    for f in range(2):
-        o = 4 * f
-        J = J_1 if f == 0 else J_3
-        value = out[o]
-        by_1 = out[o + 1] * q_by * J_1 + out[o + 2] * d_by * J_3 - value * inverse * J_1
-        by_3 = out[o + 1] * q_by * J_3 - out[o + 2] * d_by * J_1 - value * inverse * J_3
-        out[o] = by * J * value
-        out[o + 1] = by * J * by_1
-        out[o + 2] = by * J * by_3
-        out[o + 1 + f] += by * value
-        out[o + 3] = by * J * out[o + 3] * PER_LN_K
+    d_by = 2.0 * J_1 * J_3 * per_square * per_square * (N_D - 2)  # over J_3, or over -J_1
+    out[1] = by * (J_1 * (G_q * q_by * J_1 + G_d * d_by * J_3 - G * inverse * J_1) + G)
+    out[2] = by * J_1 * (G_q * q_by * J_3 - G_d * d_by * J_1 - G * inverse * J_3)
+    out[3] = by * J_1 * G_k * PER_LN_K
+    out[5] = by * J_3 * (H_q * q_by * J_1 + H_d * d_by * J_3 - H * inverse * J_1)
+    out[6] = by * (J_3 * (H_q * q_by * J_3 - H_d * d_by * J_1 - H * inverse * J_3) + H)
+    out[7] = by * J_3 * H_k * PER_LN_K

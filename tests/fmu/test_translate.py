@@ -333,7 +333,11 @@ def same(a, b):
 
 @pytest.mark.parametrize(
     ("name", "fidelity"),
-    [("toroidal_kers", "full"), *(slow(name, f) for name in shipped_units("gear_system") for f in ("rigid", "full"))],
+    [
+        ("toroidal_kers", "full"),
+        ("half_toroidal_variator", "hybrid"),
+        *(slow(name, f) for name in shipped_units("gear_system") for f in load_unit(name).models),
+    ],
 )
 def test_every_unit_gives_the_same_bits_in_c(library, name, fidelity):
     model = build_model(load_unit(name), fidelity)

@@ -11,6 +11,8 @@ from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem
+from rtcvt.scenario import get_scenario
+from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_table
 
 
@@ -144,6 +146,13 @@ def test_differential_without_case_inertia_is_the_ideal_open_differential():
     expected = forced - transition @ forced
     assert [instance.get("left.w"), instance.get("right.w")] == pytest.approx(expected, rel=1e-9)
     assert instance.get("pinion.w") == pytest.approx(n / 2 * expected.sum(), rel=1e-9)
+
+
+def test_the_shipped_scenario_reaches_the_speeds_of_fig_12():
+    unit = load_unit("differential")
+    found = simulate(build_model(unit, "rigid"), get_scenario(unit, "massless case and planet"))
+    ends = [found[f"gear.{g}.w"][-1] for g in "abd"]
+    assert ends == pytest.approx([122.24, 294.40, -229.20], abs=0.005)
 
 
 def largest_force_difference(unit, stiffening):

@@ -7,6 +7,7 @@ from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.pog.reading import read_gear_system
+from rtcvt.pog.spin import traction_contacts
 from rtcvt.unitfile import parse_unit_file
 
 pytestmark = pytest.mark.interpreted
@@ -74,6 +75,34 @@ def test_power_creep_and_the_margin_of_the_end_load():
     assert not y["status.macro_slip"]
 
 
+def test_the_law_is_evaluated_again_where_only_the_fluid_changes():
+    _, instance = kers()
+    run(instance, 1e-3, 0.05, lambda t: 5.0)
+    instance.tune("traction.limit", 0.05)
+    _, other = kers(**{"traction.limit": 0.05})
+    other.x[:], other.u[:] = instance.x, instance.u
+    np.testing.assert_array_equal(instance.outputs(), other.outputs())
+    np.testing.assert_array_equal(instance.jacobian(), other.jacobian())
+
+
+def test_the_shafts_spring_bounds_the_gain_of_the_torque_controller():
+    """With creep a fast tilt drives the oscillation of the shaft, which elastic contacts damp at any gain."""
+    for fidelity, stable in (("full", (True, True)), ("hybrid", (True, False))):
+        instance = load_unit("toroidal_kers").build(fidelity).instantiate()
+        instance.set("control.theta_start", -0.4)
+        instance.set("control.K_theta", 0.2)
+        instance.set("control.tau_des", 1.0)
+        instance.initialise()
+        for _ in range(150):
+            assert instance.step(1e-3) != FAILED
+        found = []
+        for gain in (0.2, 10.0):
+            instance.tune("control.K_theta", gain)
+            modes = np.linalg.eigvals(instance.jacobian())
+            found.append(bool(modes[np.abs(np.abs(modes.imag) - 1070.0) < 100.0].real.max() < 0.0))
+        assert tuple(found) == stable, fidelity
+
+
 def test_order():
     """The error falls with at least the square of the step, while an actuator tilts the rollers under a held load."""
     ends = []
@@ -111,6 +140,29 @@ def test_any_load_is_refused_or_bounded(value):
     instance.u[2] = value
     instance.step(1e-3)
     assert np.all(np.isfinite(instance.x))
+
+
+def test_a_pressure_above_the_allowed_is_told():
+    _, instance = kers(**{"traction.p_max": 1.5e9})
+    instance.set("traction.end_load_min", 1.8e4)
+    _, y = run(instance, 1e-3, 0.1, lambda t: 1.0)
+    assert y["status.over_pressure"] == (max(y["contact.bc.p_max"], y["contact.ac.p_max"]) > 1.5e9) == 1.0
+    instance.tune("traction.p_max", 4e9)
+    instance.outputs()
+    assert instance.get("status.over_pressure") == 0.0
+
+
+@pytest.mark.parametrize("theta", [-0.5, 0.0, 0.37])
+def test_spin_of_a_half_toroid(theta):
+    """Rolling without slip: sin(alpha + theta) - (R_C/r_0 - cos(alpha + theta))/tan(alpha) of the disc's speed."""
+    unit, alpha = load_unit("half_toroidal_variator"), np.radians(60.0)
+    for spin, tilt in zip(traction_contacts(unit), (theta, -theta), strict=True):
+        r, r_c, S, S_c = spin.at(unit, theta)
+        assert abs(r) == pytest.approx(0.065 - 0.04 * np.cos(alpha + tilt), rel=1e-12)
+        assert abs(r_c) == pytest.approx(0.04 * np.sin(alpha), rel=1e-12)
+        sigma = np.sin(alpha + tilt) - (0.065 / 0.04 - np.cos(alpha + tilt)) / np.tan(alpha)
+        assert abs(S - S_c * r / r_c) == pytest.approx(abs(sigma), rel=1e-12)
+        assert pytest.approx(np.sin(alpha + tilt), rel=1e-12) == S  # the end load's part that is normal force
 
 
 TEXT = load_unit("toroidal_kers").text

@@ -107,7 +107,7 @@ def test_table_has_what_the_ellipse_has():
     out, work = np.zeros(8), np.zeros(18)
     found = []
     for point in zip(J_1, J_3, np.log(k), strict=True):
-        from_table(*point, 0, data, out, work)
+        from_table(0, *point, 0, data, out, work)
         found.append((out[0], out[4]))
     misses = np.array(found) - np.stack([full.F_x, full.M / arm], axis=1)
     assert np.abs(misses).max() < 0.01

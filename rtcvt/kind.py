@@ -232,6 +232,7 @@ class Task:
     takes: tuple[str, ...] = ()  # of the options that the command has for all kinds
     options: tuple[Option, ...] = ()  # for this kind
     help: str = ""  # paragraphs for the help of the command
+    models: tuple[str, ...] = ("full",)  # values of --model with which ``simulate`` runs it next to a real-time model
 
 
 @dataclass(frozen=True)

@@ -237,7 +237,7 @@ def simulate(
         No equilibrium, or no step that is small enough.
     """
     times: Array = interval * np.arange(np.floor(scenario.duration / interval + 1e-9) + 1.0, dtype=np.float64)
-    knots, table = _inputs(unit, scenario, times)
+    knots, table = scenario_inputs(unit, scenario, times)
     if start is None:
         d, y = at_rest(unit)
         h, accepted, rejected, done = 1e-9, 0, 0, 1
@@ -282,7 +282,7 @@ def _speeds(y: Array, d: Drive) -> Array:
     return y[o + 3 * d.n : 2 * o]
 
 
-def _inputs(unit: BeltUnit, scenario: Scenario, times: Array) -> tuple[Array, Array]:
+def scenario_inputs(unit: BeltUnit, scenario: Scenario, times: Array) -> tuple[Array, Array]:
     """Times (m,) [s], m >= 2, and inputs (m, n_k) between which they are linear; the time of a jump occurs twice."""
     ends = {"torque": "tau", "speed": "w"}
     at = {i: len(unit.pulleys) + m for m, i in enumerate(unit.decouplers)}  # the shaft has the flange

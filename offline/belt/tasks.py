@@ -1,6 +1,7 @@
 """The full model and the check of belt drives, and maps over their speeds, for the commands."""
 
 import math
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.belt.unit import BeltUnit
+from rtcvt.errors import InputError
 from rtcvt.kind import Checked, Progress, Run, cell
+from rtcvt.offline.belt import moving_run
 from rtcvt.offline.belt.report import report_page
 from rtcvt.offline.belt.runs import SAMPLE, changed, estimated, figures, full_model, simulate_full
 from rtcvt.offline.belt.verification import verify
 from rtcvt.offline.speed_map import map_page, speed_map
-from rtcvt.recording import HDF5, require_ending, require_writable
+from rtcvt.recording import HDF5, require_ending, require_writable, write_recording
 from rtcvt.scenario import chosen_scenario
 from rtcvt.simulate import uneven
 
@@ -22,6 +25,8 @@ from rtcvt.simulate import uneven
 def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:
     """Full model of a belt drive over one of its scenarios."""
     drive, given_table = estimated(drive)
+    if given["model"] == "moving":
+        return _simulate_moving(drive, given, progress)
     full_model(drive)
     chosen = chosen_scenario(drive, given["scenario"])
     if given["duration"] is not None:
@@ -59,6 +64,32 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
     lines += [f"[yellow]{escape(w)}[/]" for w in found.get("warnings", ())]
     lines.append(f"{found['computed_s']:g} s computed in {found['wall_s']:.1f} s, {found['steps']} steps in all")
     return Run(path, found, lines, interrupted=found["status"] == "partial")
+
+
+def _simulate_moving(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:
+    """Belt with lateral motion and one tension over a scenario."""
+    for key in ("elements", "resume"):
+        if given[key]:
+            raise InputError(f"--{key}", "model", "moving", "full: moving has the key functions of the table moving")
+    chosen = chosen_scenario(drive, given["scenario"])
+    if given["duration"] is not None:
+        chosen = chosen.model_copy(update={"duration": given["duration"]})
+    path = given["output"] or Path(f"{drive.name}_{chosen.name}_moving.h5".replace(" ", "_"))
+    require_ending(path, HDF5)
+    require_writable(path, given["figures"])
+    begun = time.perf_counter()
+    run = moving_run.simulate(moving_run.build(drive), chosen, given["step"], progress)
+    write_recording(path, run, "belt drive, full model")
+    found = moving_run.figures(drive, chosen, run, time.perf_counter() - begun)
+    title = f"{drive.name}, moving belt: {chosen.name}, mean of the last fifth of {found['time_s']:g} s"
+    table = Table("pulley", "speed, rad/s", "torque of the belt, N.m", "normal force, N", title=escape(title))
+    for name in drive.pulleys:
+        table.add_row(name, *(cell(found[k][name]) for k in ("speed_rad_s", "belt_torque_Nm", "normal_N")))
+    spans = Table("span", "lateral amplitude, mm", box=None)
+    for span, amplitude in found["amplitude_m"].items():
+        spans.add_row(span, cell(1e3 * amplitude))
+    belt = f"belt: {found['v_m_s']:.4g} m/s, tension {found['tension_N']:.4g} N"
+    return Run(path, found, [table, spans, belt])
 
 
 def check(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Checked:

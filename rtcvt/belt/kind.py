@@ -6,7 +6,8 @@ _SHOW = "Of a belt drive its taut belt is printed."
 
 _SIMULATE = """A unit of kind belt with --model full runs the model of its table: the ANCF belt or the belt of rigid
 elements. The file is written every minute, at Ctrl-C and at the end; --resume continues. --step and --elements change
-the mesh.
+the mesh. With --model moving the belt has lateral motion and one tension (Lorenz and others 2014; table moving); its
+JSON keys: speed_rad_s, belt_torque_Nm and normal_N by pulley, amplitude_m by span, tension_N, v_m_s, functions.
 
 [bold]JSON keys of a belt's full model:[/] unit, model (ancf or elements), scenario, status, time_s, frames; means
 over the last fifth: by pulley speed_rad_s and belt_torque_Nm (of the belt on the pulley), by span tension_N;
@@ -46,6 +47,7 @@ KIND = Kind(
         takes=("model", "scenario", "step", "output", "figures"),
         options=(DURATION, ELEMENTS, RESUME),
         help=_SIMULATE,
+        models=("full", "moving"),
     ),
     check=Task(
         lazily("rtcvt.offline.belt.tasks:check"),

@@ -184,6 +184,16 @@ class ElementModel(Record):
         return self
 
 
+class MovingModel(Record):
+    """Contact and basis of the belt that moves across its line (Lorenz and others 2014), ``--model moving``."""
+
+    functions: Annotated[int, Field(ge=20, le=1000)] | None = None  # splines; default: by the smallest pulley
+    k: Annotated[float, quantity_in("N/m2", above=0.0)] | None = None  # normal stiffness; default: [ancf] or [elements]
+    d: Annotated[float, quantity_in("N.s/m2", at_least=0.0)] | None = None  # normal damping; default: as k
+    dv: Annotated[float, quantity_in("m/s", above=0.0)] = 0.05  # slip from which friction acts in full
+    step: Duration = 1e-4  # of the integration
+
+
 Order = Annotated[float, Field(gt=0.0, le=100.0)]
 
 
@@ -207,6 +217,7 @@ class BeltUnit(Unit):
     hybrid: HybridModel | None = None  # of the real-time models
     ancf: AncfModel | None = None  # full model: a belt of finite elements
     elements: ElementModel | None = None  # full model: a belt of rigid elements
+    moving: MovingModel | None = None  # full model: a belt with lateral motion and one tension
     resonance: Resonance | None = None  # engine orders that the real-time model watches
     step: Duration = 1e-3  # of the real-time model
     scenario: tuple[Scenario, ...] = ()

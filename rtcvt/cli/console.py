@@ -85,6 +85,7 @@ class Fidelity(StrEnum):
 
     rigid = "rigid"
     full = "full"
+    moving = "moving"
     hybrid = "hybrid"
     system = "system"
     theory = "theory"

@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.cli.console import (
-    Fidelity,
     Json,
     Model,
     ScenarioName,
@@ -98,7 +97,9 @@ def simulate(
     """
     loaded = load_unit(unit)
     kind = loaded.kind_record
-    full = kind.full is not None and (kind.build is None or (model is Fidelity.full and model not in kind.fidelities))
+    full = kind.full is not None and (
+        kind.build is None or (model in kind.full.models and model not in kind.fidelities)
+    )
     if full and settings:  # keys of the unit file
         file = read_unit_file(unit)
         text = edited(file.text, {k: str(v) for k, v in assignments(settings).items()}, "--set")

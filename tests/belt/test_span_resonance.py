@@ -11,9 +11,9 @@ from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D
 from rtcvt.belt.resonance import gain, span_damping_ratio, span_frequency, span_length
 from rtcvt.belt.unit import Resonance
 from rtcvt.kind import load_unit
+from rtcvt.offline.belt.moving import sine_basis, span_frequencies
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
-from studies.moving_belt import sine_basis, span_frequencies
 
 DATA = Path(__file__).parents[1] / "data" / "belt"
 SERPENTINE, TENSIONED = DATA / "serpentine.toml", DATA / "tensioned.toml"

@@ -1,15 +1,23 @@
 """Moving belt after Lorenz et al. 2014: matrices, travelling string and beam, contact forces, energy, modes."""
 
+import json
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from instances import started
+from typer.testing import CliRunner
 
 from rtcvt.belt.geometry import belt_path
 from rtcvt.belt.layout import Cell, D
+from rtcvt.belt.unit import MovingModel
+from rtcvt.cli import app
+from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from studies.moving_belt import (
+from rtcvt.offline.belt import moving, moving_run
+from rtcvt.offline.belt.moving import (
     Basis,
     Contact,
     accelerations,
@@ -23,8 +31,8 @@ from studies.moving_belt import (
     steady,
     tension_field,
 )
-
-pytestmark = pytest.mark.slow
+from rtcvt.recording import read_recording
+from rtcvt.simulate import simulate
 
 PATH = belt_path(np.array([[0.0, 0.0], [0.4, 0.0]]), np.array([0.1, 0.1]), np.array([True, True]))
 SPAN = 0.4
@@ -143,6 +151,7 @@ def inside(belt, i, layer):
     return at, belt.s[at] - start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("v", [0.0, 10.0, 18.0])
 def test_contact_forces_of_two_pulleys_with_inertia(flat_belt, v):
     """Without friction ``p = (F - m v^2)/r`` on both wraps; pulleys carry ``2 (F - m v^2)``, a third at 18 m/s."""
@@ -161,6 +170,7 @@ def test_contact_forces_of_two_pulleys_with_inertia(flat_belt, v):
         assert load == pytest.approx(2.0 * hub, abs=0.02 / 0.1**2)  # what is bent into the wrap: EI/r^2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("v", [1.0, 12.0])
 def test_contact_forces_with_friction_are_those_of_creep_theory(flat_belt, v):
     """Driving pulley: adhesion at the tight tension, then ``T - G v = (T_2 - G v) exp(mu phi)`` (Bechtel et al. 2000).
@@ -192,6 +202,7 @@ def test_contact_forces_with_friction_are_those_of_creep_theory(flat_belt, v):
     assert length > 1.2
 
 
+@pytest.mark.slow
 def test_normal_forces_of_the_real_time_model_are_the_integral_of_the_pressure(flat_belt):
     """The tensions of the hybrid model's cells as those of the field: N of each pulley within its resolution."""
     instance = started(load_unit("two_pulley_belt").build(), belt__v_start=3.0)
@@ -273,6 +284,7 @@ def test_lateral_displacement_does_not_depend_on_where_the_nodes_are():
         np.testing.assert_allclose(field, expected, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_modes_of_snapshots_span_them_and_give_the_same_vibration():
     """Snapshots of three shapes: three modes, orthonormal; matrices in the modes are those of the shapes."""
     rng = np.random.default_rng(9)
@@ -299,3 +311,79 @@ def test_modes_of_snapshots_span_them_and_give_the_same_vibration():
     for a, b in zip((*belt.C[:5], *belt.K[:3]), (*other.C[:5], *other.K[:3]), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5 * np.abs(b).max() + 1e-9)
     np.testing.assert_allclose(frequencies(belt, 20.0, 300.0), frequencies(other, 20.0, 300.0), rtol=1e-5)
+
+
+# --- runs of a unit ---------------------------------------------------------------------------------------------------
+
+
+def three_pulley_drive(**moving):
+    """The three pulleys of the tests with few functions, a soft contact and bearings without friction."""
+    unit = load_unit(Path(__file__).parents[2] / "data" / "belt" / "three_pulley.toml")
+    values = {"functions": 60, "k": 5e6, "d": 100.0, "step": 1.25e-4} | moving
+    return unit.model_copy(update={"moving": MovingModel(**values)})
+
+
+def test_a_run_up_of_three_pulleys_is_that_of_the_rigid_model():
+    """Speeds within 2 % of the largest, slip below dv, energy within 1 % of the work; the belt keeps its pretension."""
+    unit = three_pulley_drive(dv=0.01)
+    scenario = unit.scenario[0].model_copy(update={"duration": 0.05})
+    found = moving_run.simulate(moving_run.build(unit), scenario, None, lambda *_: None)
+    rigid = simulate(unit.build("rigid"), scenario)
+    for name in unit.pulleys:
+        np.testing.assert_allclose(found[f"{name}.w"], rigid[f"{name}.w"], atol=0.02 * rigid[f"{name}.w"].max())
+        assert abs(found[f"{name}.slip"]).max() < 0.01
+    assert found["belt.F"] == pytest.approx(550.0, rel=0.01)
+    figures = moving_run.figures(unit, scenario, found, 0.0)
+    assert abs(figures["unaccounted_J"]) < 0.01 * figures["input_J"]
+
+
+@pytest.mark.parametrize("v", [0.0, 30.0])
+def test_a_plucked_span_swings_at_the_frequency_of_the_real_time_model(v):
+    """Within 1 %: the belt runs on its pulleys without friction and without damping, at 0 and 30 m/s."""
+    unit = three_pulley_drive(functions=150, k=5e7, d=0.0)
+    drive = moving_run.build(unit)
+    free = replace(drive, mu=np.zeros(3), belt=replace(drive.belt, DA=0.0))
+    N = 150
+    y = drive.start.copy()
+    y[:N] = moving.steady(free.belt, free.contact, v).q
+    y[2 * N] = v
+    path = free.belt.path
+    span = int(np.argmax(path.span))
+    start, end = path.knots[2 * span], path.knots[2 * span + 1]
+    shape = np.where((free.belt.s > start) & (free.belt.s < end),
+                     np.sin(math.pi * (free.belt.s - start) / (end - start)), 0.0)  # fmt: skip
+    y[N : 2 * N] = np.linalg.solve(free.belt.C[0], (free.belt.weight * shape) @ free.belt.w[0]) * 0.05
+    middle = moving.spline_basis(path.length, N).values(np.array([0.5 * (start + end)]), 0)
+    h, swung = 5e-5, []
+    for _ in range(600):
+        point = moving_run.evaluate(free, y, np.zeros(3), np.zeros(3))
+        y, _ = moving_run.step(free, y, point, h, np.zeros(3), np.zeros(3))
+        swung.append((middle @ y[:N]).item())
+    swung = np.array(swung) - np.mean(swung)
+    crossing = np.flatnonzero((swung[:-1] < 0.0) & (swung[1:] >= 0.0))
+    times = crossing + swung[crossing] / (swung[crossing] - swung[crossing + 1])
+    measured = (len(times) - 1) / (h * (times[-1] - times[0]))
+    F = free.belt.F_0 + free.belt.EA / path.length * moving.elongation(free.belt, y[:N])
+    exact = moving.span_frequencies(end - start, free.belt.m, unit.belt.EI, v, F)[0] / (2.0 * math.pi)
+    assert measured == pytest.approx(exact, rel=0.04)
+
+
+def test_a_tensioner_is_refused():
+    unit = load_unit("accessory_6pk")
+    with pytest.raises(InputError, match=r"arm.*fixed pulleys|decoupler.*fixed pulleys"):
+        moving_run.build(unit)
+
+
+def test_the_command_runs_it_and_other_kinds_refuse_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(app, ["simulate", "two_pulley_5pk", "--model", "moving", "--duration", "4 ms", "--set",
+                                   "moving.functions=60", "-o", "m.h5", "--json", "m.json"])  # fmt: skip
+    assert ran.exit_code == 0, ran.output
+    found = json.loads(Path("m.json").read_text())
+    assert found["model"] == "moving"
+    assert found["functions"] == 60
+    assert read_recording(Path("m.h5"))["belt.w"].shape == (5, 60)
+    for unit in ("differential", "pushbelt_24mm"):
+        refused = CliRunner().invoke(app, ["simulate", unit, "--model", "moving"])
+        assert isinstance(refused.exception, InputError)
+        assert "moving" in str(refused.exception)

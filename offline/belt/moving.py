@@ -1,4 +1,4 @@
-"""Lateral motion of a moving belt: Lorenz and others 2014, eqs. (1)-(7); derived in `studies/moving_belt.md`.
+"""Lateral motion of a moving belt: Lorenz and others 2014, eqs. (1)-(7); derived in the study moving_belt.
 
 The belt deviates from its taut line x_0(s) by w along the normal n, ``x = x_0 + w n``, with ``w = q^T w(s)`` in any
 basis of periodic functions, and moves along this line at the transport speed v. With the line's curvature kappa(s)::
@@ -28,7 +28,7 @@ from rtcvt.belt.geometry import BeltPath, belt_path
 
 Array = NDArray[np.float64]
 
-_NEWTON = 60  # iterations at most
+MAX_ITERATIONS = 60
 
 
 @dataclass(frozen=True)
@@ -183,6 +183,8 @@ class MovingBelt:
         Places [m], weights [m] and curvatures [1/m] of the quadrature.
     w : (4, k, N) array
         Basis there, with three derivatives.
+    base, tangent : (k, 2) arrays
+        Points [m] and unit tangents of the taut line there.
     """
 
     path: BeltPath
@@ -200,6 +202,8 @@ class MovingBelt:
     weight: Array
     kappa: Array
     w: Array
+    base: Array
+    tangent: Array
 
 
 def moving_belt(
@@ -234,7 +238,7 @@ def moving_belt(
     half = 0.5 * np.diff(edges)
     s = (half[:, None] * (x + 1.0) + edges[:-1, None]).ravel()
     weight = (half[:, None] * g).ravel()
-    _, _, kappa = path.at(s)
+    base, tangent, kappa = path.at(s)
     w = np.stack([basis.values(s, order) for order in range(4)])
 
     def product(a: int, b: int, f: Array | float = 1.0) -> Array:
@@ -249,7 +253,7 @@ def moving_belt(
         share = np.where((s > start) & (s < end), 1.0 / (end - start), 0.0)
         T.append(path.sigma[i] / path.radius[i] * product(0, 1, share))
         R.append(-0.5 * height / path.radius[i] * ((weight * share) @ w[1]))
-    return MovingBelt(path, m, EA, EI, DA, DI, F_0, C, K, np.array(T), np.array(R), s, weight, kappa, w)
+    return MovingBelt(path, m, EA, EI, DA, DI, F_0, C, K, np.array(T), np.array(R), s, weight, kappa, w, base, tangent)
 
 
 def elongation(belt: MovingBelt, q: Array) -> float:
@@ -306,9 +310,9 @@ class Contact:
     c: float = 0.0  # [N s/m^2]
 
 
-def _depth(belt: MovingBelt, q: Array) -> tuple[Array, Array, Array]:
-    """Depth [m] in the nearest pulley (k,), and the cosine and sine of its push with normal and tangent of the line."""
-    base, tangent, _ = belt.path.at(belt.s)
+def depth_in_pulleys(belt: MovingBelt, q: Array) -> tuple[Array, Array, Array, NDArray[np.int64]]:
+    """Depth [m] in the nearest pulley (k,), cosine and sine of its push with normal and tangent of the line, pulley."""
+    base, tangent = belt.base, belt.tangent
     normal = np.stack([-tangent[:, 1], tangent[:, 0]], axis=1)
     x = base + (belt.w[0] @ q)[:, None] * normal
     away = x[None] - belt.path.center[:, None]
@@ -317,7 +321,7 @@ def _depth(belt: MovingBelt, q: Array) -> tuple[Array, Array, Array]:
     i = np.argmax(depth, axis=0)
     at = np.arange(belt.s.size)
     push = away[i, at] / distance[i, at][:, None]
-    return depth[i, at], np.sum(push * normal, axis=1), np.sum(push * tangent, axis=1)
+    return depth[i, at], np.sum(push * normal, axis=1), np.sum(push * tangent, axis=1), i
 
 
 def _tension_force(belt: MovingBelt, excess: float | Array, q: Array) -> tuple[Array, Array]:
@@ -386,25 +390,34 @@ def steady(
         stiff = stiff - np.tensordot(moments, belt.T, 1)
         constant = constant - moments @ belt.R
     touching = belt.kappa != 0.0
-    for _ in range(_NEWTON):
+    for _ in range(MAX_ITERATIONS):
         F = belt.F_0 + belt.EA / belt.path.length * elongation(belt, q) if tension is None else tension
         force, slope = _tension_force(belt, m * v * v - F, q)
         if tension is None:
             gradient = belt.C[2] @ q - belt.K[0]
             slope = slope + belt.EA / belt.path.length * np.outer(gradient, gradient)
-        depth, cosine, _ = _depth(belt, q)
+        depth, cosine, *_ = depth_in_pulleys(belt, q)
         pressure = np.where(touching, contact.k * depth, 0.0)
         pushed = (belt.weight * pressure * cosine) @ belt.w[0]
         yielding = belt.weight * np.where(touching, contact.k * cosine**2, 0.0)
         residual = force + constant + stiff @ q - pushed
         step = np.linalg.solve(slope + stiff + (belt.w[0] * yielding[:, None]).T @ belt.w[0], -residual)
         q = q + step
-        before, touching = touching, _depth(belt, q)[0] > 0.0
+        before, touching = touching, depth_in_pulleys(belt, q)[0] > 0.0
         if np.array_equal(before, touching) and np.abs(belt.w[0] @ step).max() < 1e-13:
-            depth = _depth(belt, q)[0]
+            depth = depth_in_pulleys(belt, q)[0]
             F = belt.F_0 + belt.EA / belt.path.length * elongation(belt, q) if tension is None else tension
             return Steady(q, np.where(depth > 0.0, contact.k * depth, 0.0), np.broadcast_to(F, belt.s.shape))
-    raise ArithmeticError(f"no steady motion of the belt at {v:g} m/s after {_NEWTON} iterations")
+    raise ArithmeticError(f"no steady motion of the belt at {v:g} m/s after {MAX_ITERATIONS} iterations")
+
+
+def contact_pressure(
+    belt: MovingBelt, contact: Contact, q: Array, rate: Array, v: float, depth: Array, cosine: Array, sine: Array
+) -> tuple[Array, Array]:
+    """Pressure [N/m] at the places of the quadrature, and the rate of the depth [m/s]; see `depth_in_pulleys`."""
+    w = belt.w[0] @ q
+    approach = -(belt.w[0] @ rate + v * (belt.w[1] @ q)) * cosine - v * (1.0 - belt.kappa * w) * sine
+    return np.where(depth > 0.0, np.maximum(contact.k * depth + contact.c * approach, 0.0), 0.0), approach
 
 
 def accelerations(
@@ -423,9 +436,8 @@ def accelerations(
     along = -2.0 * m * v * float(rate @ gradient)
     along += float(np.sum(belt.path.sigma / belt.path.radius * moments))
     if contact is not None:
-        depth, cosine, sine = _depth(belt, q)
-        approach = -(belt.w[0] @ rate + v * (belt.w[1] @ q)) * cosine - v * (1.0 - belt.kappa * (belt.w[0] @ q)) * sine
-        pressure = np.where(depth > 0.0, np.maximum(contact.k * depth + contact.c * approach, 0.0), 0.0)
+        depth, cosine, sine, _ = depth_in_pulleys(belt, q)
+        pressure, _ = contact_pressure(belt, contact, q, rate, v, depth, cosine, sine)
         lateral += (belt.weight * pressure * cosine) @ belt.w[0]
         push = cosine * (belt.w[1] @ q) + sine * (1.0 - belt.kappa * (belt.w[0] @ q))
         along += float(np.sum(belt.weight * pressure * push))
@@ -446,6 +458,6 @@ def energy(belt: MovingBelt, q: Array, rate: Array, v: float, contact: Contact |
     bent = belt.kappa + belt.w[2] @ q
     potential = belt.F_0 * DL + 0.5 * belt.EA * DL * DL / L_0 + 0.5 * belt.EI * np.sum(belt.weight * bent * bent)
     if contact is not None:
-        depth = np.maximum(_depth(belt, q)[0], 0.0)
+        depth = np.maximum(depth_in_pulleys(belt, q)[0], 0.0)
         potential += 0.5 * contact.k * np.sum(belt.weight * depth * depth)
     return float(0.5 * m * kinetic + potential)

@@ -26,7 +26,7 @@ test-slow: .venv/installed
 	$(PYTEST) -m slow
 
 test-interop: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[interop]"
+	$(INSTALL) --editable ".[interop]"
 	$(BIN)/python -m pytest -m interop
 
 lint: .venv/installed
@@ -45,7 +45,7 @@ bench: .venv/installed
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=median,min,max,rounds
 
 docs: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(INSTALL) --editable ".[docs]"
 	rm -rf build/docs build/site && mkdir -p build && cp -r docs build/docs
 	$(BIN)/python -m sphinx -b html -q --fail-on-warning --keep-going build/docs build/site
 	@echo "The site is build/site/index.html."
@@ -80,14 +80,17 @@ installed: dist
 		mkdir -p tried/$$extra; (cd tried/$$extra; ../../$$extra/bin/python $(CURDIR)/tests/installed.py $$extra); \
 	done
 
+# Bytecode is made of what is imported, not of all that is installed: half of the time of pip.
+INSTALL := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check
+
 .venv/demo: pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline,hil,native]"
+	$(INSTALL) --editable ".[offline,hil,native]"
 	@touch $@
 
 .venv/installed: .venv/demo
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(INSTALL) --editable ".[dev]"
 	@touch $@
 
 clean:

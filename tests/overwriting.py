@@ -6,18 +6,14 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
+from rows import text_of
+
 from rtcvt.offline.variator.plan import shipped_plans
 from rtcvt.unitfile import shipped_units
 
 __all__ = ["READ", "build", "link", "state"]
 
-SYSTEM = """
-name = "s"
-kind = "system"
-connect = ["c.b - v.axle", "e.crank - c.a"]
-components = {c = {unit = "part.toml"}, v = {unit = "vehicle"}, e = {unit = "engine.toml"}}
-scenario = [{name = "x", duration = "0.01 s"}]
-"""
+SYSTEM = text_of("units/overwritten_system.toml")
 READ = {  # command: the output that is refused, what it is a link to, and what reads this
     "simulate sys.toml --json part.toml": ("part.toml", "part.toml", "sys.toml: components.c.unit"),
     "export sys.toml --no-check -o hard.fmu": ("hard.fmu", "part.toml", "sys.toml: components.c.unit"),

@@ -20,7 +20,7 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
 from rtcvt.vehicle.parts import KINDS, build_part
 
-PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap")
+PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump")
 KMH = 1.0 / 3.6
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from native_host import Hosted, reference, run
-from rows import DATA, mistakes
+from rows import DATA, mistakes, text_of
 
 from rtcvt.engine.grid import lookup
 from rtcvt.errors import InputError
@@ -196,27 +196,7 @@ def test_a_unit_has_the_same_bits(tmp_path):
     assert run(one.start(), model, 0, 100) == reference(model, 100, len(one.values() + one.values("local")))
 
 
-SYSTEM = """kind = "system"
-name = "lawful"
-connect = [
-  "cycle.cycle.v -> tcu.v",
-  "1.5*cycle.cycle.v - 0.25*tcu.slow -> driver.driver.v_des",
-  "tcu.slow -> driver.driver.v",
-]
-[components]
-cycle = { unit = "wltc" }
-driver = { unit = "driver" }
-[components.tcu]
-parameters = { T = "0.2 s" }
-[components.tcu.law]
-inputs = { v = "m/s" }
-blocks = { slow_ = { block = "lag", input = "v", T = "T" } }
-outputs.slow = { value = "slow_", unit = "m/s" }
-parameters.T = { value = "0.5 s", unit = "s" }
-[[scenario]]
-name = "s"
-duration = "20 s"
-"""
+SYSTEM = text_of("units/lawful_system.toml")
 
 
 def system(old="", new=""):

@@ -241,11 +241,7 @@ def test_messages_that_cannot_be_guarded_are_refused(old, new, key):
         require_usable(drive)
 
 
-J1939_FORMAT = """BA_DEF_ BO_ "VFrameFormat" ENUM "StandardCAN","ExtendedCAN","reserved","J1939PG";
-BA_DEF_DEF_ "VFrameFormat" "J1939PG";
-BA_DEF_ "ProtocolType" STRING ;
-BA_DEF_DEF_ "ProtocolType" "J1939";
-"""
+J1939_FORMAT = text_of("dbc/j1939_format.dbc")
 
 
 NARROW = text_of("dbc/narrow.dbc")
@@ -688,26 +684,7 @@ def test_a_report_tells_the_recovery_from_every_fault(kers, tmp_path):
     assert report.completed
 
 
-OWN_MESSAGES = """VERSION ""
-BU_: RIG ECU
-BO_ 512 out: 8 RIG
- SG_ shaft_tau : 0|16@1- (0.01,0) [0|0] "N.m" ECU
- SG_ shaft_w : 16|16@1- (1,0) [0|0] "rpm" ECU
- SG_ control_tau_des : 32|16@1- (0.01,0) [0|0] "N.m" ECU
- SG_ Oil_Temp : 48|8@1+ (1,-40) [-40|215] "degC" ECU
- SG_ spare : 56|8@1+ (1,-40) [-40|215] "degC" ECU
-BO_ 513 numbers: 8 RIG
- SG_ control_K_theta : 0|32@1- (1,0) [0|0] "" ECU
- SG_ gear_a_J : 32|32@1- (1,0) [0|0] "" ECU
-SIG_VALTYPE_ 513 control_K_theta : 1;
-SIG_VALTYPE_ 513 gear_a_J : 1;
-BA_DEF_ BO_ "GenMsgCycleTime" INT 0 65535;
-BA_DEF_ SG_ "GenSigStartValue" FLOAT 0 255;
-BA_DEF_DEF_ "GenMsgCycleTime" 0;
-BA_DEF_DEF_ "GenSigStartValue" 0;
-BA_ "GenMsgCycleTime" BO_ 512 20;
-BA_ "GenSigStartValue" SG_ 512 Oil_Temp 130;
-"""
+OWN_MESSAGES = text_of("dbc/own.dbc")
 
 
 @needs_loop

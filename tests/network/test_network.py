@@ -87,14 +87,7 @@ def test_a_held_input_fails_the_order(folder):
     assert np.log2(errors[1] / errors[2]) < 1.5
 
 
-NODE = """
-connect = ["one.f - rough.f"]
-[components.one]
-unit = "one.toml"
-[components.rough]
-unit = "rough.toml"
-parameters = { "gear.a.w_start" = 6.0 }
-"""
+NODE = text_of("units/node.toml")
 
 
 def test_two_discs_at_a_node_are_one(folder):
@@ -128,13 +121,7 @@ def test_torques_at_nodes_have_the_order_of_the_states(folder, when, order):
     assert np.allclose(torque, order, atol=0.1)
 
 
-REDUCTION = """
-connect = ["box.ring - ground", "box.carrier - two.f"]
-[components.box]
-unit = "planetary"
-[components.two]
-unit = "two.toml"
-"""
+REDUCTION = text_of("units/reduction.toml")
 
 
 def test_a_planetary_set_with_its_ring_on_ground(folder):
@@ -318,12 +305,7 @@ def test_the_step_is_total(folder, step):
     assert instance.step(step) == OK
 
 
-PUSHED = """
-connect = ["vehicle.axle - driveline.axle"]
-[components]
-vehicle = { unit = "vehicle", inputs = { "road.slope" = 0.12, "brake.tau" = 2000.0 } }
-driveline = { unit = "driveline" }
-"""
+PUSHED = text_of("units/pushed.toml")
 
 
 def test_a_driveline_that_pushes_does_not_move_what_brakes_hold(folder):

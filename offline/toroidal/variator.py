@@ -23,6 +23,8 @@ from rtcvt.pog.unit import GearSystem
 
 Array = NDArray[np.float64]
 
+SURE, STABLE = 0.02, 0.1  # creep of a contact: its largest traction comes later than at one, and before the other
+
 
 @dataclass(frozen=True)
 class Point:
@@ -100,11 +102,17 @@ def operating_point(
         return np.array([roller / abs(R_c[0]), out / abs(R[1])]) / (n * N[0])
 
     sign = float(np.sign(torque_out * R[1] * R[0] * omega_in)) or 1.0
-    solved = root(lambda x: misses(1e-2 * x), -0.5 * sign * np.ones(2), tol=1e-12)
-    if not np.all(np.abs(misses(1e-2 * solved.x)) < 1e-7):
+    x = np.full(2, STABLE)
+    for start in (0.5, 0.1, 0.02, 2.0):  # beyond the largest traction there are solutions, too, that are not stable
+        found = root(lambda x: misses(1e-2 * x), -start * sign * np.ones(2), tol=1e-12).x * 1e-2
+        if np.all(np.abs(misses(found)) < 1e-7) and np.abs(found).max() < np.abs(x).max():
+            x = found
+        if np.abs(x).max() < SURE:
+            break
+    if np.abs(x).max() == STABLE:
         allowed = f"less than traction carries at {theta:g} rad with an end load of {end_load:g} N"
         raise InputError(unit.source, "torque out", torque_out, allowed)
-    v, sigma, u, F, M, bearing, torque, omega, omega_c, churning, Lambda = state(1e-2 * solved.x)
+    v, sigma, u, F, M, bearing, torque, omega, omega_c, churning, Lambda = state(x)
     into = float(torque[0] + churning[0])
     out = -float(torque[1] + churning[1])
     through = into * omega_in
@@ -123,9 +131,8 @@ def held_point(
     """The `operating_point` at the end load that the unit's margin asks for, within its least and largest one."""
     assert unit.traction is not None
     t = unit.traction
-    spin = traction_contacts(unit)[1]
-    r, _, S, _ = spin.at(unit, theta)
-    asked = 1.3 * t.margin * abs(torque_out * S / r) / (t.cavities * t.fluid.limit)  # more than losses and heat add
+    r, _, S, _ = np.abs([spin.at(unit, theta) for spin in traction_contacts(unit)[:2]]).T
+    asked = 1.3 * t.margin * abs(torque_out) * S.max() / (r[1] * t.cavities * t.fluid.limit)  # losses and heat add less
     for _ in range(30):
         load = min(max(asked, t.preload), t.end_load_max)
         point = operating_point(unit, theta, load, omega_in, torque_out, law)

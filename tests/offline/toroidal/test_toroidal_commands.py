@@ -17,8 +17,9 @@ from rtcvt.offline.toroidal.ellipse import field, traction
 from rtcvt.offline.toroidal.variator import held_point
 from rtcvt.pog.spin import traction_contacts
 from rtcvt.pog.tasks import errors
-from rtcvt.pog.toroid import CREEP, table_contacts
+from rtcvt.pog.toroid import CREEP, over_tilt, table_contacts, tilts_of
 from rtcvt.scenario import Scenario
+from rtcvt.unitfile import shipped_units
 
 
 def rtcvt(*words):
@@ -56,6 +57,21 @@ def test_the_end_load_leaves_the_margin():
     p = held_point(unit, 0.3, 35.0, 30.0, table_contacts(unit))
     assert np.max(np.abs(p.coefficient) / p.Lambda) == pytest.approx(1.0 / unit.traction.margin, rel=1e-5)
     assert held_point(unit, 0.3, 35.0, 1.0, table_contacts(unit)).end_load == unit.traction.preload
+
+
+WITH_TRACTION = [name for name in shipped_units("gear_system") if load_unit(name).traction]
+
+
+@pytest.mark.parametrize("unit", map(load_unit, WITH_TRACTION), ids=WITH_TRACTION)
+def test_points_are_on_the_stable_branch(unit):
+    """As far as half of what is carried, a contact creeps less than where its traction is largest."""
+    law, tilts = table_contacts(unit), tilts_of(unit, 5)
+    rows = over_tilt(unit, unit.build("rigid").instantiate(), tilts)
+    for tilt, first, last in zip(tilts, rows[::2], rows[1::2], strict=True):
+        most = min(first.torque * abs(first.speed / last.speed), last.torque)
+        for share in (0.05, 0.25, 0.5):
+            p = held_point(unit, float(tilt), abs(first.speed), share * most, law)
+            assert np.abs(p.creep).max() < 0.05
 
 
 def test_the_map_and_its_point(tmp_path, monkeypatch):

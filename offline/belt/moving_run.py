@@ -87,7 +87,7 @@ def build(unit: BeltUnit) -> Drive:
         rest = moving.steady(belt, contact)
         if abs(rest.tension[0] - T) < 1e-8 * T:
             break
-        F_0 += T - rest.tension[0]
+        F_0 *= T / rest.tension[0]
     else:
         raise ArithmeticError(f"{unit.source}: no equilibrium with a pretension of {T:g} N")
     pulleys = list(unit.pulleys.values())

@@ -87,7 +87,7 @@ def build(unit: BeltUnit) -> Drive:
         rest = moving.steady(belt, contact)
         if abs(rest.tension[0] - T) < 1e-8 * T:
             break
-        F_0 += T - rest.tension[0]
+        F_0 *= T / rest.tension[0]
     else:
         raise ArithmeticError(f"{unit.source}: no equilibrium with a pretension of {T:g} N")
     pulleys = list(unit.pulleys.values())
@@ -120,7 +120,7 @@ def evaluate(drive: Drive, y: Array, torque: Array, turned: Array) -> Point:
     q, rate, v, w = y[:N], y[N : 2 * N], float(y[2 * N]), y[2 * N + 1 :]
     depth, cosine, sine, near = moving.depth_in_pulleys(belt, q)
     pressure, approach = moving.contact_pressure(belt, drive.contact, q, rate, v, depth, cosine, sine)
-    normal = np.bincount(near, belt.weight * pressure, minlength=n)
+    normal = np.asarray(np.bincount(near, belt.weight * pressure, minlength=n), dtype=np.float64)
     slip = drive.turning * w - v
     x = np.clip(slip / drive.dv, -1.0, 1.0)
     force = drive.mu * normal * x * (1.5 - 0.5 * x * x)
@@ -255,7 +255,7 @@ def _recording(unit: BeltUnit, scenario: Scenario, h: float, table: Array) -> Re
     found = {name: Signal(table[:, i], si, text) for i, (name, si, text) in enumerate(columns)}
     found["belt.w"] = Signal(table[:, len(columns) :], "m", "lateral displacement at equal steps of the taut line")
     about: dict[str, Any] = {"model": "moving", "unit": unit.name, "scenario": scenario.model_dump_json(), "step": h}
-    return Recording(SAMPLE * np.arange(table.shape[0]), found, about, unit.text)
+    return Recording(np.asarray(SAMPLE * np.arange(table.shape[0]), dtype=np.float64), found, about, unit.text)
 
 
 def figures(unit: BeltUnit, scenario: Scenario, run: Recording, wall: float) -> dict[str, Any]:

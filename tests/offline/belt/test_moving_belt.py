@@ -337,13 +337,13 @@ def test_a_run_up_of_three_pulleys_is_that_of_the_rigid_model():
     assert abs(figures["unaccounted_J"]) < 0.01 * figures["input_J"]
 
 
-@pytest.mark.parametrize("v", [0.0, 30.0])
+@pytest.mark.parametrize("v", [0.0, 20.0])
 def test_a_plucked_span_swings_at_the_frequency_of_the_real_time_model(v):
-    """Within 1 %: the belt runs on its pulleys without friction and without damping, at 0 and 30 m/s."""
-    unit = three_pulley_drive(functions=150, k=5e7, d=0.0)
+    """Within 1 %: the belt runs on its pulleys without friction and without damping, at 0 and 20 m/s."""
+    unit = three_pulley_drive(functions=120, k=5e7, d=500.0)
     drive = moving_run.build(unit)
     free = replace(drive, mu=np.zeros(3), belt=replace(drive.belt, DA=0.0))
-    N = 150
+    N = 120
     y = drive.start.copy()
     y[:N] = moving.steady(free.belt, free.contact, v).q
     y[2 * N] = v
@@ -365,7 +365,7 @@ def test_a_plucked_span_swings_at_the_frequency_of_the_real_time_model(v):
     measured = (len(times) - 1) / (h * (times[-1] - times[0]))
     F = free.belt.F_0 + free.belt.EA / path.length * moving.elongation(free.belt, y[:N])
     exact = moving.span_frequencies(end - start, free.belt.m, unit.belt.EI, v, F)[0] / (2.0 * math.pi)
-    assert measured == pytest.approx(exact, rel=0.04)
+    assert measured == pytest.approx(exact, rel=0.01)
 
 
 def test_a_tensioner_is_refused():
@@ -375,15 +375,17 @@ def test_a_tensioner_is_refused():
 
 
 def test_the_command_runs_it_and_other_kinds_refuse_it(tmp_path, monkeypatch):
+    text = (Path(__file__).resolve().parents[2] / "data" / "belt" / "three_pulley.toml").read_text()
     monkeypatch.chdir(tmp_path)
-    ran = CliRunner().invoke(app, ["simulate", "two_pulley_5pk", "--model", "moving", "--duration", "4 ms", "--set",
-                                   "moving.functions=60", "-o", "m.h5", "--json", "m.json"])  # fmt: skip
+    Path("own.toml").write_text(text.replace("[hybrid]", "[moving]\nfunctions = 60\n\n[hybrid]"))
+    words = ["simulate", "own.toml", "--model", "moving", "--duration", "4 ms", "-o", "m.h5", "--json", "m.json"]
+    ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 0, ran.output
     found = json.loads(Path("m.json").read_text())
     assert found["model"] == "moving"
     assert found["functions"] == 60
     assert read_recording(Path("m.h5"))["belt.w"].shape == (5, 60)
-    for unit in ("differential", "pushbelt_24mm"):
-        refused = CliRunner().invoke(app, ["simulate", unit, "--model", "moving"])
+    for unit in (["differential"], ["pushbelt_24mm", "--case", "OD"]):
+        refused = CliRunner().invoke(app, ["simulate", *unit, "--model", "moving"])
         assert isinstance(refused.exception, InputError)
         assert "moving" in str(refused.exception)

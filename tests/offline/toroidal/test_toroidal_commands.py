@@ -62,7 +62,7 @@ def test_the_end_load_leaves_the_margin():
 WITH_TRACTION = [name for name in shipped_units("gear_system") if load_unit(name).traction]
 
 
-@pytest.mark.parametrize("unit", map(load_unit, WITH_TRACTION), ids=WITH_TRACTION)
+@pytest.mark.parametrize("unit", [load_unit(name) for name in WITH_TRACTION], ids=WITH_TRACTION)
 def test_points_are_on_the_stable_branch(unit):
     """As far as half of what is carried, a contact creeps less than where its traction is largest."""
     law, tilts = table_contacts(unit), tilts_of(unit, 5)

@@ -59,8 +59,8 @@ def own(parameters: Parameters, given: Mapping[str, Any], progress: Progress) ->
         lines += tasks.reduce(runs["runs"], how | {"prior": given["prior"], "spatial": runs["spatial"]}, progress).lines
     if not unit_path.exists():
         write_text(unit_path, _unit_text(name, parameters, model))
-    how = {"fresh": False, "pool": None, "report": given["report"], "figures": given["figures"]}
-    checked: Checked = check_task.check(load_unit(unit_path), how | {"runs": str(folder / "heldout")}, progress)
+    options = {"fresh": False, "pool": None, "report": given["report"], "figures": given["figures"]}
+    checked: Checked = check_task.check(load_unit(unit_path), options | {"runs": str(folder / "heldout")}, progress)
     table, larger = verdict(checked.figures["coverage"])
     return Checked(checked.page, checked.figures, [*lines, *checked.lines, table], [*failures, *larger])
 

@@ -21,7 +21,8 @@ it can cycle. Four measures, in this order:
 
 - once the number of rows of wrong sign has not fallen for some steps, single rows are exchanged, the last one first
   (Murty 1974; Judice and Pires 1994): finite for every P-matrix, but perhaps long;
-- if A_KK is singular, or `FEW` steps were not enough: steps of the proximal point method, with A z+ + b + eps (z+ - z)
+- if A_KK is singular, or `STEPS_BEFORE_PROXIMAL` steps
+  were not enough: steps of the proximal point method, with A z+ + b + eps (z+ - z)
   in place of A z + b and falling eps. They converge for every solvable problem with positive semi-definite A
   (Rockafellar 1976). Once K stays, the least change of z_K that gives w_K = 0 ends them exactly;
 - if that fails too (A is not semi-definite) and A is symmetric: sweeps of the fixed point, which descend, until their
@@ -39,8 +40,8 @@ from rtcvt.errors import InputError
 from rtcvt.offline.nonsmooth.compiled import compiled
 from rtcvt.offline.nonsmooth.proximal import prox_unilateral
 
-FEW = 50  # steps after which Newton continues with an easier problem
-SWEEPS = 10_000  # largest number of the fixed point's sweeps before Newton starts
+STEPS_BEFORE_PROXIMAL = 50  # steps after which Newton continues with an easier problem
+MAX_SWEEPS = 10_000  # largest number of the fixed point's sweeps before Newton starts
 
 
 class ConvergenceError(RuntimeError):
@@ -263,7 +264,9 @@ def _proximal_point(A, b, tolerance, limit):
     z, active = np.zeros_like(b), b < 0.0
     while steps < limit and np.abs(z).max() * a < 1e8 * np.abs(b).max():
         before = active.copy()
-        z_next, more = _active_set(A + eps * np.eye(b.size), b - eps * z, active, min(FEW, limit - steps))
+        z_next, more = _active_set(
+            A + eps * np.eye(b.size), b - eps * z, active, min(STEPS_BEFORE_PROXIMAL, limit - steps)
+        )
         steps += more
         if z_next is None:
             if eps >= a:
@@ -290,8 +293,8 @@ def _after_descent(A, b, tolerance, limit):
     r, steps = relaxation(A), 0
     z, w = np.maximum(-b, 0.0) * r, np.empty_like(b)
     for coarse in (1e-3, 1e-6):
-        _sweeps(A, b, r, z, w, coarse, SWEEPS)
-        found, more = _active_set(A, b, z - r * (A @ z + b) > 0.0, min(FEW, limit - steps))
+        _sweeps(A, b, r, z, w, coarse, MAX_SWEEPS)
+        found, more = _active_set(A, b, z - r * (A @ z + b) > 0.0, min(STEPS_BEFORE_PROXIMAL, limit - steps))
         steps += more
         error = np.inf if found is None else residual(A, b, found)
         if error <= tolerance or steps >= limit:
@@ -335,7 +338,7 @@ def newton(
             raise InputError("newton", "shape of start", active.shape, f"({b.size},)")
     if not active.any() and (b >= 0.0).all():
         return LcpSolution(np.zeros_like(b), b.copy(), "solved", 0, 0.0)
-    z, steps = _active_set(A, b, active, min(FEW, limit))
+    z, steps = _active_set(A, b, active, min(STEPS_BEFORE_PROXIMAL, limit))
     error = np.inf if z is None else residual(A, b, z)
     if error > tolerance and steps < limit:
         z, error, more = _proximal_point(A, b, tolerance, limit - steps)

@@ -41,7 +41,7 @@ from rtcvt.offline.nonsmooth.lcp import ConvergenceError
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-6  # share of the largest motion in a step; a smaller gap is closed
+GAP_RTOL = 1e-6  # share of the largest motion in a step; a smaller gap is closed
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def half_explicit_step(
     M, h = system.mass(q), system.force(t, q, u)
     added = np.linalg.solve(M, h * dt)
     free = _finite(t, u + added)
-    active = np.flatnonzero((contacts.gap <= ROUNDING * dt * np.abs(free).max()) | system.law.bilateral)
+    active = np.flatnonzero((contacts.gap <= GAP_RTOL * dt * np.abs(free).max()) | system.law.bilateral)
     impulse = np.zeros(contacts.w.shape)
     if not active.size:
         return Step(t, q, free, contacts.gap, impulse, 0, 0.0)

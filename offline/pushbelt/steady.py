@@ -43,8 +43,8 @@ _TH, _R, _N, _RHO, _F, _P, _T, _Q, _V, _U, _S, _SR, _H = range(13)
 _GLOBALS = 7  # unknowns besides the deflections
 _COARSE = 250  # number of steps of an arc on the path to the given v_mu
 _STARTS = (0.1, 0.3, 0.02, 5e-3)  # [m/s]
-GOOD = 1e-5  # residual of a solution
-NEAR = 5e-3  # [m/s] a state at this v_mu or below replaces one at a smaller v_mu that is not reached
+RESIDUAL_TOLERANCE = 1e-5  # residual of a solution
+REPLACED_SPEED = 5e-3  # [m/s] a state at this v_mu or below replaces one at a smaller v_mu that is not reached
 
 
 class NoSteadyStateError(ArithmeticError):
@@ -200,7 +200,8 @@ class Steady:
     open_to : float
         Share of the driving pulley's arc without push force; 0 where all gaps lie in the slack strand.
     v_mu : float
-        Slip speed of the friction of the solution [m/s]: that of the belt, or up to `NEAR` above a smaller one.
+        Slip speed of the friction of the solution [m/s]: that of the belt, or up to `REPLACED_SPEED` above a
+        smaller one.
     residual : float
         Largest of the scaled residuals.
     """
@@ -371,7 +372,7 @@ class _Problem:
 def _solve(problem: _Problem, x: Array) -> tuple[Array, float]:
     """Unknowns near `x`: Newton's method, or Powell's where it stalls; and the residual that is left."""
     found, left = problem.newton(x)
-    if left > GOOD:
+    if left > RESIDUAL_TOLERANCE:
         powell = root(problem.residual, x, method="hybr", options={"maxfev": 40 * len(x), "factor": 1.0})
         other, still = problem.newton(powell.x, most=10)
         if still < left:
@@ -389,7 +390,7 @@ def _follow(problem: _Problem) -> tuple[Array, float, bool]:
     for start in _STARTS:
         v = problem.v_mu = max(start, target)
         x, left = _solve(problem, problem.guess())
-        if left < GOOD:
+        if left < RESIDUAL_TOLERANCE:
             break
     else:
         return x, left, False
@@ -399,7 +400,7 @@ def _follow(problem: _Problem) -> tuple[Array, float, bool]:
         at, states = zip(*path[-3:], strict=True)  # the parabola through these, over ln v_mu, is the next guess
         guess = krogh_interpolate(np.log(at), np.array(states), np.log(problem.v_mu))
         ahead, there = _solve(problem, guess)
-        if there < GOOD:
+        if there < RESIDUAL_TOLERANCE:
             x, left, v, factor, holds = ahead, there, problem.v_mu, min(2.5, factor**1.5), problem.holds
             path.append((v, x))
         else:
@@ -434,11 +435,11 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
         problem = _Problem(belt, sheaves, point, False, _COARSE)
         x, left, _ = _follow(problem)
         problem.grid(steps)
-        x, left = problem.newton(x) if left < GOOD else (x, left)
-        if not left < GOOD:  # lost by the change of steps, or before
+        x, left = problem.newton(x) if left < RESIDUAL_TOLERANCE else (x, left)
+        if not left < RESIDUAL_TOLERANCE:  # lost by the change of steps, or before
             problem = _Problem(belt, sheaves, point, False, steps)
             x, left, _ = _follow(problem)
-    if not left < GOOD or problem.push < 0.0 or problem.v_mu > max(NEAR, belt.v_mu):
+    if not left < RESIDUAL_TOLERANCE or problem.push < 0.0 or problem.v_mu > max(REPLACED_SPEED, belt.v_mu):
         raise NoSteadyStateError(f"no steady state found: {point}, residual {left:.1e}")
     return _state(problem, x, left)
 

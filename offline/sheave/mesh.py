@@ -12,7 +12,7 @@ from rtcvt.offline.sheave.profile import Profile
 Array = NDArray[np.float64]
 
 BODY, RIBS = 0, 1  # material of a quadrilateral
-NEAR = 1e-9  # [m] distance below which two lines of the mesh are the same
+SAME_LINE = 1e-9  # [m] distance below which two lines of the mesh are the same
 
 
 class Mesh(NamedTuple):
@@ -26,13 +26,13 @@ class Mesh(NamedTuple):
 def _lines(places: set[float], size: float) -> Array:
     """Places and lines between them, at most `size` apart."""
     marks = sorted(places)
-    marks = [a for a, b in pairwise([*marks, np.inf]) if b - a > NEAR]
-    pieces = [np.linspace(a, b, max(1, int(np.ceil((b - a) / size - NEAR))) + 1)[:-1] for a, b in pairwise(marks)]
+    marks = [a for a, b in pairwise([*marks, np.inf]) if b - a > SAME_LINE]
+    pieces = [np.linspace(a, b, max(1, int(np.ceil((b - a) / size - SAME_LINE))) + 1)[:-1] for a, b in pairwise(marks)]
     return np.concatenate([*pieces, marks[-1:]])
 
 
 def _within(lines: Array, low: float, high: float) -> Array:
-    return lines[(lines > low - NEAR) & (lines < high + NEAR)]
+    return lines[(lines > low - SAME_LINE) & (lines < high + SAME_LINE)]
 
 
 def mesh(profile: Profile, tan_d: float, size: float) -> Mesh:
@@ -55,7 +55,7 @@ def mesh(profile: Profile, tan_d: float, size: float) -> Mesh:
     hub = profile.rings[-1]
     root = hub.r[1]
     foot = (root * tan_d, root * tan_d + float(profile.thickness(np.array(root))))
-    if not hub.z[0] <= foot[0] + NEAR and foot[1] <= hub.z[1] + NEAR:
+    if not hub.z[0] <= foot[0] + SAME_LINE and foot[1] <= hub.z[1] + SAME_LINE:
         raise ValueError(f"disc: from z = {1e3 * foot[0]:.3g} to {1e3 * foot[1]:.3g} mm within the last ring's z")
     places = {z for ring in profile.rings for z in ring.z} | set(foot)
     places |= {z for s in profile.supports for z in s.z}
@@ -74,7 +74,7 @@ def mesh(profile: Profile, tan_d: float, size: float) -> Mesh:
     front = r[:, None] * tan_d
     blocks.append((np.repeat(r[:, None], len(rows), 1), front + rows * (back[:, None] - front), BODY))
     if profile.ribs:
-        on = (r > profile.ribs.r[0] - NEAR) & (r < profile.ribs.r[1] + NEAR)
+        on = (r > profile.ribs.r[0] - SAME_LINE) & (r < profile.ribs.r[1] + SAME_LINE)
         rows = np.linspace(0.0, profile.ribs.height, max(1, int(np.ceil(profile.ribs.height / size))) + 1)
         blocks.append((np.repeat(r[on, None], len(rows), 1), back[on, None] + rows, RIBS))
 
@@ -88,8 +88,8 @@ def mesh(profile: Profile, tan_d: float, size: float) -> Mesh:
         kind.append(np.full(quads[-1].shape[1], filling))
         count += R.size
     p = np.concatenate(points, axis=1)
-    _, first, same = np.unique(np.round(p / NEAR).astype(np.int64), axis=1, return_index=True, return_inverse=True)
+    _, first, same = np.unique(np.round(p / SAME_LINE).astype(np.int64), axis=1, return_index=True, return_inverse=True)
     p = p[:, first]
     t = np.asarray(same).ravel()[np.concatenate(quads, axis=1)]
-    flank = np.flatnonzero((np.abs(p[1] - p[0] * tan_d) < 10.0 * NEAR) & (p[0] > root - NEAR))
+    flank = np.flatnonzero((np.abs(p[1] - p[0] * tan_d) < 10.0 * SAME_LINE) & (p[0] > root - SAME_LINE))
     return Mesh(MeshQuad(p, t), np.concatenate(kind), flank[np.argsort(p[0, flank])])

@@ -201,15 +201,13 @@ def _pairs(q: Any, u: Any, cs: Any, sn: Any, first: Any, behind: Any, other: Any
         vx = u[i, 0] - u[j, 0]
         vy = u[i, 1] - u[j, 1]
         wi = u[i, 2]
-        pair[i, 0] = dx
-        pair[i, 1] = dy
+        pair[i, 0], pair[i, 1] = dx, dy
         pair[i, 2] = ci * cj + si * sj
         pair[i, 3] = si * cj - ci * sj
         pair[i, 4] = cj * vx + sj * vy + wi * dy
         pair[i, 5] = cj * vy - sj * vx - wi * dx
         pair[i, 6] = wi - u[j, 2]
-        pair[i, 7] = cj
-        pair[i, 8] = sj
+        pair[i, 7], pair[i, 8] = cj, sj
 
 
 @compiled
@@ -258,13 +256,8 @@ def _wrenches(J: Joint, N: Any, damper: Any, pair: Any, wrench: Any, dt: float) 
     work = 0.0
     half = 0.5 * dt
     for i in range(J.N_E):
-        dx = pair[i, 0]
-        dy = pair[i, 1]
-        c = pair[i, 2]
-        s = pair[i, 3]
-        ax = pair[i, 4]
-        ay = pair[i, 5]
-        om = pair[i, 6]
+        dx, dy, c, s = pair[i, 0], pair[i, 1], pair[i, 2], pair[i, 3]
+        ax, ay, om = pair[i, 4], pair[i, 5], pair[i, 6]
         g_R, g_T, g_B, g_1, g_2, g_3, y_R, y_T, y_B, x_1, y_1, x_2, y_2 = gaps(J, dx, dy, c, s)
         n3x = c * J.sin_b + s * J.cos_b
         n3y = s * J.sin_b - c * J.cos_b
@@ -291,24 +284,17 @@ def _wrenches(J: Joint, N: Any, damper: Any, pair: Any, wrench: Any, dt: float) 
                 + damper[i, 2] * (damper[i, 5] + om)
             )
         )
-        N[i, 0] = f_R
-        N[i, 1] = f_T
-        N[i, 2] = f_B
-        N[i, 3] = f_1
-        N[i, 4] = f_2
-        N[i, 5] = f_3
+        N[i, 0], N[i, 1], N[i, 2], N[i, 3] = f_R, f_T, f_B, f_1
+        N[i, 4], N[i, 5] = f_2, f_3
         damper[i, 0] = -(d_R + d_T + d_B) - J.sin_a * (d_1 + d_2) - n3x * d_3
         damper[i, 1] = J.cos_a * (d_2 - d_1) - n3y * d_3
         damper[i, 2] = y_R * d_R + y_T * d_T + y_B * d_B + arm_1 * d_1 + arm_2 * d_2 + arm_3 * d_3
-        damper[i, 3] = ax
-        damper[i, 4] = ay
-        damper[i, 5] = om
+        damper[i, 3], damper[i, 4], damper[i, 5] = ax, ay, om
         # wrench on i at the centre of j
         Fx = -(f_R + f_T + f_B) - J.sin_a * (f_1 + f_2) - n3x * f_3
         Fy = J.cos_a * (f_2 - f_1) - n3y * f_3
         M = y_R * f_R + y_T * f_T + y_B * f_B + arm_1 * f_1 + arm_2 * f_2 + arm_3 * f_3
-        cj = pair[i, 7]
-        sj = pair[i, 8]
+        cj, sj = pair[i, 7], pair[i, 8]
         wrench[i, 0] = cj * Fx - sj * Fy
         wrench[i, 1] = sj * Fx + cj * Fy
         wrench[i, 2] = M - dx * Fy + dy * Fx

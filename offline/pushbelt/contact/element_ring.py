@@ -427,8 +427,7 @@ def _saddles(
         apart = left > 0.0
         c = el.cs[i]
         s = el.sn[i]
-        q_x = el.q[i, 0]
-        q_y = el.q[i, 1]
+        q_x, q_y = el.q[i, 0], el.q[i, 1]
         x = q_x + c * p.x - s * p.y_S
         y = q_y + s * p.x + c * p.y_S
         place = s_R[i]

@@ -29,7 +29,8 @@ Velocity update. N follows from the positions, T and the resulting velocity u+ a
 
 three equations per element; the axial forces of its two flanks cancel. For friction that does not fall with the slip
 they are the minimum of a convex function, so that there is one solution. T is within mu N, friction removes energy,
-at every step size, and the solution is exact (`EXACT`). The sheave receives the opposite of the force on one flank.
+at every step size, and the solution is exact (`FRICTION_RTOL`).
+The sheave receives the opposite of the force on one flank.
 
 With one point per flank the slip speed v is one scalar equation. With the slip a without friction, B = (1 - n n') G
 M^-1 G' (1 - n n'), which has two eigenvalues b_j in the tangent plane, and the parts a_j of a along their eigenvectors,
@@ -65,11 +66,11 @@ from rtcvt.offline.pushbelt.record import declared, zeros
 
 Array = NDArray[np.float64]
 
-MOST = 300  # Newton steps of one element
+MAX_NEWTON_STEPS = 300  # Newton steps of one element
 LANES = 8  # largest number of lanes of a processor's vectors
-EXACT = 1e-10  # error of T, in parts of N ...
-ROUNDING = 1e-13  # ... or of the velocity [m/s]
-NEAR = 2.0e-4  # [m]; a point outside the cone by more cannot be reached by its deflection
+FRICTION_RTOL = 1e-10  # error of T, in parts of N ...
+VELOCITY_ATOL = 1e-13  # ... or of the velocity [m/s]
+DEFLECTION_REACH = 2.0e-4  # [m]; a point outside the cone by more cannot be reached by its deflection
 
 
 @declared
@@ -187,8 +188,8 @@ def contact_points(belt, sheaves, q, cs, sn, s, fl):
     pulleys = fl.pulley
     stretch = fl.stretch
     at = fl.at
-    reach_I = (belt.z_P - s[0, 0]) / tan_d + belt.t_R + 2.0 * NEAR / tan_d
-    reach_O = (belt.z_P - s[1, 0]) / tan_d + belt.t_R + 2.0 * NEAR / tan_d
+    reach_I = (belt.z_P - s[0, 0]) / tan_d + belt.t_R + 2.0 * DEFLECTION_REACH / tan_d
+    reach_O = (belt.z_P - s[1, 0]) / tan_d + belt.t_R + 2.0 * DEFLECTION_REACH / tan_d
     near_I = reach_I * reach_I if reach_I > 0.0 else 0.0
     near_O = reach_O * reach_O if reach_O > 0.0 else 0.0
     for i in range(pulleys.size):
@@ -235,19 +236,15 @@ def contact_points(belt, sheaves, q, cs, sn, s, fl):
                 h, r, e_x, e_y, e_z = cone(X, Y, Z, a_x, a_y, a_z)
                 fl.pen[i, p] = h - r * tan_d if sheaves.r_min < r and r < sheaves.r_max else -np.inf
                 fl.r[i, p] = r
-                fl.phi[i, p, 0] = e_x
-                fl.phi[i, p, 1] = e_y
-                fl.arm[i, p, 0] = r_x
-                fl.arm[i, p, 1] = r_y
-                fl.P[i, p, 0] = X
-                fl.P[i, p, 1] = Y
-                fl.P[i, p, 2] = Z
+                fl.phi[i, p, 0], fl.phi[i, p, 1] = e_x, e_y
+                fl.arm[i, p, 0], fl.arm[i, p, 1] = r_x, r_y
+                fl.P[i, p, 0], fl.P[i, p, 1], fl.P[i, p, 2] = X, Y, Z
                 fl.n[i, p, 0] = sin_d * e_x - cos_d * a_x
                 fl.n[i, p, 1] = sin_d * e_y - cos_d * a_y
                 fl.n[i, p, 2] = sin_d * e_z - cos_d * a_z
         for i in range(first, behind):
             deepest = fl.pen[i, 0] if n_p == 1 else max(fl.pen[i, 0], fl.pen[i, n_p - 1])
-            pulleys[i] = pulley if deepest > -NEAR else -1
+            pulleys[i] = pulley if deepest > -DEFLECTION_REACH else -1
         for p in range(n_p):
             for i in range(first, behind):
                 fl.pen[i, p] = fl.pen[i, p] if pulleys[i] >= 0 else -np.inf
@@ -289,9 +286,7 @@ def normal_forces(belt, dt, u, s, sd, fl):
         z_rate = sd[pulley, 0]
         for p in range(n_p):
             for i in range(first, behind):
-                P_x = fl.P[i, p, 0]
-                P_y = fl.P[i, p, 1]
-                P_z = fl.P[i, p, 2]
+                P_x, P_y, P_z = fl.P[i, p, 0], fl.P[i, p, 1], fl.P[i, p, 2]
                 s_x = o_y * P_z - o_z * P_y
                 s_y = o_z * P_x - o_x * P_z
                 s_z = o_x * P_y - o_y * P_x
@@ -299,12 +294,8 @@ def normal_forces(belt, dt, u, s, sd, fl):
                 c_y = o_z * s_x - o_x * s_z
                 c_z = o_x * s_y - o_y * s_x
                 s_z += z_rate
-                fl.v[i, p, 0] = s_x
-                fl.v[i, p, 1] = s_y
-                fl.v[i, p, 2] = s_z
-                fl.v[i, p, 3] = c_x
-                fl.v[i, p, 4] = c_y
-                fl.v[i, p, 5] = c_z
+                fl.v[i, p, 0], fl.v[i, p, 1], fl.v[i, p, 2] = s_x, s_y, s_z
+                fl.v[i, p, 3], fl.v[i, p, 4], fl.v[i, p, 5] = c_x, c_y, c_z
                 v_x = u[i, 0] - u[i, 2] * fl.arm[i, p, 1] - s_x + lag * c_x
                 v_y = u[i, 1] + u[i, 2] * fl.arm[i, p, 0] - s_y + lag * c_y
                 v_z = lag * c_z - s_z
@@ -317,9 +308,7 @@ def normal_forces(belt, dt, u, s, sd, fl):
 @inlined
 def slip_at(fl, lag, i, p, w_0, w_1, w_2):
     """Slip velocity v_T of point `p` of an element at its velocity w_0, w_1, w_2, `lag` before the end of the step."""
-    n_x = fl.n[i, p, 0]
-    n_y = fl.n[i, p, 1]
-    n_z = fl.n[i, p, 2]
+    n_x, n_y, n_z = fl.n[i, p, 0], fl.n[i, p, 1], fl.n[i, p, 2]
     v_x = w_0 - w_2 * fl.arm[i, p, 1] - fl.v[i, p, 0] - lag * fl.v[i, p, 3]
     v_y = w_1 + w_2 * fl.arm[i, p, 0] - fl.v[i, p, 1] - lag * fl.v[i, p, 4]
     v_z = -fl.v[i, p, 2] - lag * fl.v[i, p, 5]
@@ -341,8 +330,7 @@ def begin(belt, dt, u, f, fl, i, w_0, w_1, w_2):
     r_1 = belt.m_E * (w_1 - u[i, 1]) - dt * f[i, 1]
     r_2 = belt.J_E * (w_2 - u[i, 2]) - dt * f[i, 2]
     for p in range(len(fl.points)):
-        n_x = fl.n[i, p, 0]
-        n_y = fl.n[i, p, 1]
+        n_x, n_y = fl.n[i, p, 0], fl.n[i, p, 1]
         N = h * fl.N[i, p]
         r_0 -= N * n_x
         r_1 -= N * n_y
@@ -355,8 +343,7 @@ def begin(belt, dt, u, f, fl, i, w_0, w_1, w_2):
 @inlined
 def changed_at(fl, i, p, v, d_0, d_1, d_2):
     """Slip v of a point after the change d_0, d_1, d_2 of its element's velocity."""
-    n_x = fl.n[i, p, 0]
-    n_y = fl.n[i, p, 1]
+    n_x, n_y = fl.n[i, p, 0], fl.n[i, p, 1]
     d_x = d_0 - d_2 * fl.arm[i, p, 1]
     d_y = d_1 + d_2 * fl.arm[i, p, 0]
     d_n = n_x * d_x + n_y * d_y
@@ -375,10 +362,8 @@ def slope(law, h, smooth, full, fl, i, p, v):
     """Friction of point `p` of an element over its velocity: secant c of the impulse, and minus the derivative of the
     impulse to the velocity of the point (K_xx, K_xy, K_yy) and to the rotation (g_x, g_y); see `newton_step`."""
     v_x, v_y, v_z = v
-    r_x = fl.arm[i, p, 0]
-    r_y = fl.arm[i, p, 1]
-    n_x = fl.n[i, p, 0]
-    n_y = fl.n[i, p, 1]
+    r_x, r_y = fl.arm[i, p, 0], fl.arm[i, p, 1]
+    n_x, n_y = fl.n[i, p, 0], fl.n[i, p, 1]
     N = h * fl.N[i, p]
     S, e = tangent(law, v_x * v_x + v_y * v_y + v_z * v_z + smooth)
     c = N * S
@@ -392,8 +377,7 @@ def slope(law, h, smooth, full, fl, i, p, v):
 @inlined
 def add_slope(law, h, smooth, full, fl, i, p, v, S):
     """Entries 00, 01, 02, 11, 12, 22 of the matrix and the impulse in the sums S, with those of point `p`."""
-    r_x = fl.arm[i, p, 0]
-    r_y = fl.arm[i, p, 1]
+    r_x, r_y = fl.arm[i, p, 0], fl.arm[i, p, 1]
     c, K_xx, K_xy, K_yy, g_x, g_y = slope(law, h, smooth, full, fl, i, p, v)
     return (
         S[0] + K_xx,
@@ -442,11 +426,8 @@ def slip_of_one(belt, law, h, r_0, r_1, r_2, fl, i, v):
     """Square of the slip [m^2/s^2] after the step of an element with one point per flank, from its
     slip v and the impulse of `begin`."""
     N = h * fl.N[i, 0]
-    n_x = fl.n[i, 0, 0]
-    n_y = fl.n[i, 0, 1]
-    n_z = fl.n[i, 0, 2]
-    r_x = fl.arm[i, 0, 0]
-    r_y = fl.arm[i, 0, 1]
+    n_x, n_y, n_z = fl.n[i, 0, 0], fl.n[i, 0, 1], fl.n[i, 0, 2]
+    r_x, r_y = fl.arm[i, 0, 0], fl.arm[i, 0, 1]
     free = 1.0 / belt.m_E
     turn = 1.0 / belt.J_E
     d_x = -free * r_0 + turn * r_2 * r_y
@@ -472,7 +453,7 @@ def slip_of_one(belt, law, h, r_0, r_1, r_2, fl, i, v):
     v = np.sqrt(part_1 / (1.0 + k_1 * S) ** 2 + part_2 / (1.0 + k_2 * S) ** 2)
     if v == 0.0:
         return 0.0
-    for _ in range(MOST):
+    for _ in range(MAX_NEWTON_STEPS):
         S, e = tangent(law, v * v)
         rise = S + v * v * e
         x_1 = v + k_1 * S * v
@@ -496,9 +477,7 @@ def settle(belt, law, dt, u, f, fl, i):
     point and slides at the other, or hardly sticks. In the end, where a step does not lower the error, the secant's is
     used.
     """
-    x_0 = fl.trial[i, 0]
-    x_1 = fl.trial[i, 1]
-    x_2 = fl.trial[i, 2]
+    x_0, x_1, x_2 = fl.trial[i, 0], fl.trial[i, 1], fl.trial[i, 2]
     slip, r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, x_0, x_1, x_2)
     y_0, y_1, y_2 = 0.0, 0.0, 0.0  # velocity less the trial
     d_0, d_1, d_2 = 0.0, 0.0, 0.0
@@ -508,7 +487,7 @@ def settle(belt, law, dt, u, f, fl, i):
         smooth = slip_of_one(belt, law, 2.0 * dt, r_0, r_1, r_2, fl, i, slip[0]) - smooth
         full = 0.0
     before = np.inf
-    for _ in range(MOST):
+    for _ in range(MAX_NEWTON_STEPS):
         if conclude(belt, law, dt, r_0, r_1, r_2, fl, i, slip, x_0 + y_0, x_1 + y_1, x_2 + y_2) == 0.0:
             return
         n_0, n_1, n_2, error = newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i, slip)
@@ -540,9 +519,7 @@ def rub(law, h, fl, i, p, v, r_0, r_1, r_2, steepest):
     S = secant(law, v_x * v_x + v_y * v_y + v_z * v_z)
     steepest = max(steepest, S)
     S *= fl.N[i, p]
-    fl.slip[i, p, 0] = v_x
-    fl.slip[i, p, 1] = v_y
-    fl.slip[i, p, 2] = v_z
+    fl.slip[i, p, 0], fl.slip[i, p, 1], fl.slip[i, p, 2] = v_x, v_y, v_z
     fl.T[i, p, 0] = -S * v_x
     fl.T[i, p, 1] = -S * v_y
     fl.T[i, p, 2] = -S * v_z
@@ -566,7 +543,7 @@ def conclude(belt, law, dt, r_0, r_1, r_2, fl, i, slip, w_0, w_1, w_2):
     fl.u[i, 0] = w_0 - d_0
     fl.u[i, 1] = w_1 - d_1
     fl.u[i, 2] = w_2 - d_2
-    limit = max(EXACT / steepest, 0.1 * ROUNDING)
+    limit = max(FRICTION_RTOL / steepest, 0.1 * VELOCITY_ATOL)
     return 0.0 if d_0 * d_0 + d_1 * d_1 + d_2 * d_2 * (belt.J_E / belt.m_E) < limit * limit else 1.0
 
 
@@ -595,9 +572,7 @@ def approach(belt, law, dt, u, f, fl, first, behind):
         slip = change(fl, i, slip, d_0, d_1, d_2)
         w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
         missed = conclude(belt, law, dt, r_0, r_1, r_2, fl, i, slip, w_0, w_1, w_2)
-        fl.trial[i, 0] = w_0
-        fl.trial[i, 1] = w_1
-        fl.trial[i, 2] = w_2
+        fl.trial[i, 0], fl.trial[i, 1], fl.trial[i, 2] = w_0, w_1, w_2
         fl.far[i] = missed
         far += missed
     return far
@@ -737,12 +712,8 @@ def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
                 u[i, 0] = fl.u[i, 0]
                 u[i, 1] = fl.u[i, 1]
                 u[i, 2] = fl.u[i, 2]
-                fl.force[i, 0] = 0.0
-                fl.force[i, 1] = 0.0
-                fl.force[i, 2] = 0.0
-                rub[i, 0] = 0.0
-                rub[i, 1] = 0.0
-                rub[i, 2] = 0.0
+                fl.force[i, 0], fl.force[i, 1], fl.force[i, 2] = 0.0, 0.0, 0.0
+                rub[i, 0], rub[i, 1], rub[i, 2] = 0.0, 0.0, 0.0
             continue
         a_x, a_y, a_z = axis(s, pulley)
         R_z = 0.0
@@ -753,12 +724,8 @@ def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
         lost_across = 0.0
         lost_damper = 0.0
         for i in range(first, behind):
-            u_0 = u[i, 0]
-            u_1 = u[i, 1]
-            u_2 = u[i, 2]
-            w_0 = fl.u[i, 0]
-            w_1 = fl.u[i, 1]
-            w_2 = fl.u[i, 2]
+            u_0, u_1, u_2 = u[i, 0], u[i, 1], u[i, 2]
+            w_0, w_1, w_2 = fl.u[i, 0], fl.u[i, 1], fl.u[i, 2]
             m_0 = 0.5 * (u_0 + w_0)
             m_1 = 0.5 * (u_1 + w_1)
             m_2 = 0.5 * (u_2 + w_2)
@@ -770,16 +737,10 @@ def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
             rub_p = 0.0
             for p in range(n_p):
                 N = fl.N[i, p]
-                n_x = fl.n[i, p, 0]
-                n_y = fl.n[i, p, 1]
-                n_z = fl.n[i, p, 2]
-                P_x = fl.P[i, p, 0]
-                P_y = fl.P[i, p, 1]
-                P_z = fl.P[i, p, 2]
+                n_x, n_y, n_z = fl.n[i, p, 0], fl.n[i, p, 1], fl.n[i, p, 2]
+                P_x, P_y, P_z = fl.P[i, p, 0], fl.P[i, p, 1], fl.P[i, p, 2]
                 s_z = fl.v[i, p, 2]
-                T_x = fl.T[i, p, 0]
-                T_y = fl.T[i, p, 1]
-                T_z = fl.T[i, p, 2]
+                T_x, T_y, T_z = fl.T[i, p, 0], fl.T[i, p, 1], fl.T[i, p, 2]
                 F_x = N * n_x + T_x
                 F_y = N * n_y + T_y
                 F_z = N * n_z + T_z
@@ -789,8 +750,7 @@ def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
                 R_x += M_x
                 R_y += M_y
                 R_t -= a_x * M_x + a_y * M_y + a_z * (P_y * F_x - P_x * F_y)
-                c_phi = fl.phi[i, p, 0]
-                s_phi = fl.phi[i, p, 1]
+                c_phi, s_phi = fl.phi[i, p, 0], fl.phi[i, p, 1]
                 T_t = T_x * s_phi - T_y * c_phi
                 rub_x += 2.0 * T_x
                 rub_y += 2.0 * T_y
@@ -805,15 +765,9 @@ def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
                 lost_along += taken
                 lost_across -= 2.0 * (T_x * m_x + T_y * m_y - T_z * s_z) + taken
                 lost_damper -= 2.0 * (N - stiffness * max(fl.pen[i, p] - fl.w[i, p], 0.0)) * m_n
-            u[i, 0] = w_0
-            u[i, 1] = w_1
-            u[i, 2] = w_2
-            fl.force[i, 0] = normal
-            fl.force[i, 1] = along
-            fl.force[i, 2] = outwards
-            rub[i, 0] = rub_x
-            rub[i, 1] = rub_y
-            rub[i, 2] = rub_p
+            u[i, 0], u[i, 1], u[i, 2] = w_0, w_1, w_2
+            fl.force[i, 0], fl.force[i, 1], fl.force[i, 2] = normal, along, outwards
+            rub[i, 0], rub[i, 1], rub[i, 2] = rub_x, rub_y, rub_p
         reaction[pulley, 0] += R_z
         reaction[pulley, 1] += R_x
         reaction[pulley, 2] += R_y

@@ -39,7 +39,7 @@ from rtcvt.offline.pushbelt.contact.element_ring import EAR, NORMAL, XI, Band, S
 from rtcvt.offline.pushbelt.ring.ring import X, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-_MOST = 60  # iterations
+_MAX_ITERATIONS = 60
 
 
 class Plane(NamedTuple):
@@ -79,7 +79,7 @@ def balanced(p: Sliding, N: Any, omega: Any, Q: float, begin: float, dt: float) 
     low = begin - whole * dt / p.I
     high = begin + whole * dt / p.I
     Omega = begin
-    for _ in range(_MOST):
+    for _ in range(_MAX_ITERATIONS):
         value = p.I * (Omega - begin) / dt - Q
         slope = p.I / dt
         for i in range(N.size):

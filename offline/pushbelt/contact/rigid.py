@@ -9,11 +9,12 @@ with the points, gaps and slips of `element_ring`. A step is the half-explicit o
     u+ = u + M^-1 (dt h + dt T(u+) + W Lambda),     gamma = W' u+ + (g/dt, 0)
     Lambda = (L_N, L_T),    L_N = prox_[0, inf)(L_N - r gamma_N),    L_T = prox_[-mu L_N, mu L_N](L_T - r gamma_T)
 
-Contacts. All contacts within `REACH` of closing are included. The normal law is that of the gap at the end of the step,
+Contacts. All contacts within `CLOSING_SPEED` of closing are included.
+The normal law is that of the gap at the end of the step,
 g + dt g_N' (Stewart and Trinkle 1996). The source has g_N' alone, for contacts with g <= 0; gaps then remain: on a
 pulley velocities are chords, and those of centre of gravity and fibre, 1.9 mm apart, differ by half of (r_R - r_S)
 omega^2 dt along the normal, which opens or closes a gap by 0.6 um in half a turn (209 rad/s, 1e-6 s). Penetration, as
-after a start from springs, is corrected with at most the speed `BACK`. Impacts are plastic: e = 0.
+after a start from springs, is corrected with at most the speed `CORRECTION_SPEED`. Impacts are plastic: e = 0.
 
 Flanks are flexible, with regularised friction T solved with u+ for each element (`flank`), as in the source for
 the hybrid model (6.1.2). T depends on Lambda and vice versa: Newton's method on both. Alternately
@@ -21,7 +22,8 @@ the hybrid model (6.1.2). T depends on Lambda and vice versa: Newton's method on
     u+, T of all elements under the present Lambda (exact), and A = d u+/d(impulse) of each there (`mobilities`),
     Lambda of the contact problem with G = W_E' A W_E + W_R' M_R^-1 W_R,
 
-until the laws are satisfied for the exact u+, to `LEVEL`. An element's contacts interact with those of elements on the
+until the laws are satisfied for the exact u+, to `LAW_ATOL`.
+An element's contacts interact with those of elements on the
 same and on both neighbouring finite elements of the ring, since its mass is lumped: G has some ten entries in a row.
 
 Energy. An impulse changes the kinetic energy by L (gamma- + gamma+)/2, with the velocities before and after the step at
@@ -57,12 +59,12 @@ from rtcvt.offline.pushbelt.unit.parameters import Belt
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-REACH = 5.0  # [m/s]; a gap above what this speed covers in a step stays open
-BACK = 5e-3  # [m/s]
-LEVEL = 1e-11  # [m/s]; largest error of a law, `nonsmooth.contact`
-WRONG = 1e-6  # [m/s]; larger errors are a failure
-MOST = 40  # largest number of solutions of the contact problem in a step
-STEPS = 60  # largest number of Newton's steps in each
+CLOSING_SPEED = 5.0  # [m/s]; a gap above what this speed covers in a step stays open
+CORRECTION_SPEED = 5e-3  # [m/s]
+LAW_ATOL = 1e-11  # [m/s]; largest error of a law, `nonsmooth.contact`
+FAILURE_ERROR = 1e-6  # [m/s]; larger errors are a failure
+MAX_CONTACT_SOLUTIONS = 40  # largest number of solutions of the contact problem in a step
+MAX_NEWTON_STEPS = 60  # largest number of Newton's steps in each
 
 
 class Rigid(Saddle):
@@ -153,8 +155,7 @@ def _add(P: Press, n: int, i: int, ear: int, at: Place, gap: float, q: Any, h: f
     P.place[n, 3] = at.t_y
     P.place[n, 4] = at.r_x - h * at.t_y - q[i, 0]
     P.place[n, 5] = at.r_y + h * at.t_x - q[i, 1]
-    P.place[n, 6] = gap
-    P.place[n, 7] = h
+    P.place[n, 6], P.place[n, 7] = gap, h
     return n + 1
 
 
@@ -162,7 +163,7 @@ def _add(P: Press, n: int, i: int, ear: int, at: Place, gap: float, q: Any, h: f
 def _find(p: Saddle, band: Band, el: Elements, s_R: Any, dt: float, P: Press) -> None:
     """Contacts in reach, in the order of the elements; `s_R` is updated."""
     h2 = band.ring.h2
-    reach = REACH * dt
+    reach = CLOSING_SPEED * dt
     n = 0
     for i in range(p.N_E):
         c = el.cs[i]
@@ -202,8 +203,7 @@ def _bodies(band: Band, dt: float, memory: Any, P: Press) -> None:
         for b in range(2):
             d_x = at.t_x if b == 1 else -side * at.t_y
             d_y = at.t_y if b == 1 else side * at.t_x
-            P.E[a, b, 0] = d_x
-            P.E[a, b, 1] = d_y
+            P.E[a, b, 0], P.E[a, b, 1] = d_x, d_y
             P.E[a, b, 2] = at.a_x * d_y - at.a_y * d_x
             push(shape, load, k, at.xi, at.w, -d_x, -d_y, at.h if b == 1 else 0.0)
             V = P.V[a, b]
@@ -211,7 +211,7 @@ def _bodies(band: Band, dt: float, memory: Any, P: Press) -> None:
             for o in range(N_LOAD):
                 load[k, o] = 0.0
             P.free[2 * a + b] = -(v_x * d_x + v_y * d_y)
-        P.free[2 * a] += at.gap / dt if at.gap > 0.0 else max(at.gap / dt, -BACK)
+        P.free[2 * a] += at.gap / dt if at.gap > 0.0 else max(at.gap / dt, -CORRECTION_SPEED)
         P.free[2 * a + 1] += at.h * omega
         o = _first(P, a)
         P.L[2 * a] = dt * max(memory[P.of[a], o + 1], 0.0)
@@ -326,7 +326,7 @@ def _rigid(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
     if _couple(band.ring, P):
         G = Rows(P.entries[:m], P.column[:m], P.value[:m])
         c, L, mu, lower = P.c[:m], P.L[:m], P.mu[:n], P.lower[:n]
-        for _ in range(MOST):
+        for _ in range(MAX_CONTACT_SOLUTIONS):
             for i in range(p.N_E):
                 for a in range(3):
                     P.force[i, a] = f[i, a]
@@ -337,13 +337,13 @@ def _rigid(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
             solve(flank.belt, flank.friction, dt, el.u, P.force, flank.points)
             mobilities(flank.belt, flank.friction, dt, flank.points, P.A)
             _elements(flank.points, P)
-            error, steps, _ = newton_rows(G, c, mu, lower, 1, L, LEVEL, STEPS, P.solver)
+            error, steps, _ = newton_rows(G, c, mu, lower, 1, L, LAW_ATOL, MAX_NEWTON_STEPS, P.solver)
             if steps == 0:
                 break
             P.found[2] += 1.0
             P.found[3] += steps
     P.found[0] = max(P.found[0], error)
-    P.found[1] += 0.0 if error <= LEVEL else 1.0
+    P.found[1] += 0.0 if error <= LAW_ATOL else 1.0
     _apply(p, band, f_R, N, memory, dt, P)
 
 

@@ -120,8 +120,7 @@ def advance(sheaves, load, b, dt, s, sd, turning, reaction, out, power):
         sd[pulley, 3] = omega_new
 
         spin = 0.25 * sheaves.J * (omega_old + omega_new)
-        a_old = sd[pulley, 1]
-        b_old = sd[pulley, 2]
+        a_old, b_old = sd[pulley, 1], sd[pulley, 2]
         e = sheaves.Theta_t / dt + 0.5 * sheaves.d_t
         g = 0.5 * spin
         e_old = sheaves.Theta_t / dt - 0.5 * sheaves.d_t
@@ -130,13 +129,9 @@ def advance(sheaves, load, b, dt, s, sd, turning, reaction, out, power):
         det = e * e + g * g
         a_new = (e * f_x + g * f_y) / det
         b_new = (e * f_y - g * f_x) / det
-        sd[pulley, 1] = a_new
-        sd[pulley, 2] = b_new
+        sd[pulley, 1], sd[pulley, 2] = a_new, b_new
 
-        out[pulley, 0] = R
-        out[pulley, 1] = F_C
-        out[pulley, 2] = torque
-        out[pulley, 3] = external
+        out[pulley, 0], out[pulley, 1], out[pulley, 2], out[pulley, 3] = R, F_C, torque, external
         out[pulley, 4] = reaction[pulley, 1]
         out[pulley, 5] = reaction[pulley, 2]
         z_mean = 0.5 * (z_old + z_new)

@@ -58,7 +58,7 @@ from rtcvt.offline.pushbelt.contact.flank import Flanks, ahead, contact_points, 
 from rtcvt.offline.pushbelt.contact.friction import Coulomb
 from rtcvt.offline.pushbelt.contact.layers import Plane, Sliding, layer_friction, layer_work
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, Maxwell, newton
-from rtcvt.offline.pushbelt.contact.rigid import WRONG, Flank, Rigid, rigid_contacts, rigid_work
+from rtcvt.offline.pushbelt.contact.rigid import FAILURE_ERROR, Flank, Rigid, rigid_contacts, rigid_work
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar.state import (
     ElementScratch,
@@ -197,7 +197,7 @@ def run(
     -------
     Frames, int
         Results at the n plot steps, and how many are valid: fewer than n if the belt left its place (a step that is too
-        large, or clamping forces that are too small), or if rigid contacts were not solved (`rigid.WRONG`).
+        large, or clamping forces that are too small), or if rigid contacts were not solved (`rigid.FAILURE_ERROR`).
     """
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
@@ -489,7 +489,7 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     stock.flanks = flank.energy(m.belt, fl)
     stock.deflection = maxwell.energy(m.deflection, w.flanks.deflection)
     _count(w.joints.N, w.saddles.N, fl, out.active[n])
-    return _placed(x.q, 2.0 * m.belt.d_A) and not w.saddles.press.found[0] > WRONG
+    return _placed(x.q, 2.0 * m.belt.d_A) and not w.saddles.press.found[0] > FAILURE_ERROR
 
 
 @compiled

@@ -186,8 +186,7 @@ def shape_of(R: Cosserat, q: Any, cs: Any, sn: Any, shape: Any) -> None:
     N_B = R.N_B
     for k in range(N_B):
         j = k + 1 if k + 1 < N_B else 0
-        x = q[k, 0]
-        y = q[k, 1]
+        x, y = q[k, 0], q[k, 1]
         dx = q[j, 0] - x
         dy = q[j, 1] - y
         inv = 1.0 / np.sqrt(dx * dx + dy * dy)
@@ -222,8 +221,7 @@ def rate_of(R: Cosserat, u: Any, shape: Any, rate: Any) -> None:
     N_B = R.N_B
     for k in range(N_B):
         j = k + 1 if k + 1 < N_B else 0
-        vx = u[k, 0]
-        vy = u[k, 1]
+        vx, vy = u[k, 0], u[k, 1]
         wx = u[j, 0] - vx
         wy = u[j, 1] - vy
         rate[k, VX] = vx

@@ -160,8 +160,7 @@ def _chords(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, first: Any, behind: Any, ot
     least = 1.0 - 0.5 * _SMALL * _SMALL
     for k in range(first, behind):
         j = k - first + other
-        x = q_R[k, 0]
-        y = q_R[k, 1]
+        x, y = q_R[k, 0], q_R[k, 1]
         dx = q_R[j, 0] - x
         dy = q_R[j, 1] - y
         inv = 1.0 / np.sqrt(dx * dx + dy * dy)
@@ -220,8 +219,7 @@ def rate_of(R: Ring, u_R: Any, shape: Any, rate: Any) -> None:
     l = R.l  # noqa: E741
     for k in range(N_B):
         j = k + 1 if k + 1 < N_B else 0
-        vx = u_R[k, 0]
-        vy = u_R[k, 1]
+        vx, vy = u_R[k, 0], u_R[k, 1]
         wx = u_R[j, 0] - vx
         wy = u_R[j, 1] - vy
         om = (wx * shape[k, NX] + wy * shape[k, NY]) * shape[k, INV]
@@ -482,10 +480,7 @@ def nodal(R: Ring, shape: Any, load: Any, F_R: Any) -> None:
     l = R.l  # noqa: E741
     for k in range(N_B):
         left_x, left_y, fl, f_L, f_R, right_x, right_y, fr = ends(l, shape, load, k)
-        F_R[k, 0] = left_x
-        F_R[k, 1] = left_y
-        F_R[k, 2] = fl
-        F_R[k, 3] = f_L
+        F_R[k, 0], F_R[k, 1], F_R[k, 2], F_R[k, 3] = left_x, left_y, fl, f_L
         F_R[k, 4] = f_R
         # at the right node
         load[k, HX] = right_x

@@ -197,8 +197,7 @@ def _ring(
         for k in range(R.N_B):
             for j in range(_PER_ELEMENT):
                 x, y, _, _, _, _ = point(shape, k, j / _PER_ELEMENT)
-                points[n, _PER_ELEMENT * k + j, 0] = x
-                points[n, _PER_ELEMENT * k + j, 1] = y
+                points[n, _PER_ELEMENT * k + j, 0], points[n, _PER_ELEMENT * k + j, 1] = x, y
         for i in range(q.shape[1]):
             k = min(max(int(s_R[n, i]), 0), R.N_B - 1)
             xi = s_R[n, i] - k

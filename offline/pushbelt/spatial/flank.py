@@ -11,7 +11,8 @@ each),
 
 six equations, G = (1, -[a] x), with the mean step's velocity of the sheave; Theta is diagonal in this frame, m the same
 in all. As in `flank` they are the minimum of a convex function for friction that does not fall with the slip. Newton's
-steps solve a symmetric positive definite system each, by L D L'; T is within mu N and exact (`EXACT`). Forces and
+steps solve a symmetric positive definite system each, by L D L'; T is within mu N and exact (`FRICTION_RTOL`).
+Forces and
 moments on the sheaves are the opposite of those on the flanks, about all axes.
 
 Loops run over the stretches of the belt at one pulley, without a branch inside; a side without a sheave has N = 0
@@ -25,7 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
-from rtcvt.offline.pushbelt.contact.flank import EXACT, MOST, NEAR, ROUNDING, axis, cone, face, find_stretches, whole
+from rtcvt.offline.pushbelt.contact.flank import (
+    DEFLECTION_REACH,
+    FRICTION_RTOL,
+    MAX_NEWTON_STEPS,
+    VELOCITY_ATOL,
+    axis,
+    cone,
+    face,
+    find_stretches,
+    whole,
+)
 from rtcvt.offline.pushbelt.contact.flank import energy as of_both_flanks
 from rtcvt.offline.pushbelt.contact.friction import secant, tangent
 from rtcvt.offline.pushbelt.record import declared, zeros
@@ -50,7 +61,7 @@ from rtcvt.offline.pushbelt.vectors import (
 
 Array = NDArray[np.float64]
 
-_FEW = 6  # elements to be done one by one; for more the Newton steps of all are cheaper
+_MAX_SINGLE_ELEMENTS = 6  # elements to be done one by one; for more the Newton steps of all are cheaper
 
 
 @declared
@@ -99,7 +110,7 @@ def contact_points(belt, sheaves, sigma, q, R, s, fl):
     n_p = len(fl.points)
     tan_d = belt.tan_d
     y_E = belt.y_P - belt.h_S
-    far = (belt.z_P + 2.0 * NEAR) / tan_d + 2.0 * belt.t_R
+    far = (belt.z_P + 2.0 * DEFLECTION_REACH) / tan_d + 2.0 * belt.t_R
     reach_I = far - s[0, 0] / tan_d
     reach_O = far - s[1, 0] / tan_d
     pulleys = fl.pulley
@@ -119,7 +130,7 @@ def contact_points(belt, sheaves, sigma, q, R, s, fl):
                 _point(belt, sheaves, sigma, q, R, s, fl, pulley, i, p)
         for i in range(first, behind):
             deepest = fl.pen[i, 0] if n_p == 1 else max(fl.pen[i, 0], fl.pen[i, n_p - 1])
-            pulleys[i] = pulley if deepest > -NEAR else -1
+            pulleys[i] = pulley if deepest > -DEFLECTION_REACH else -1
     find_stretches(fl)
     for k in range(fl.n_stretch[0]):
         if fl.at[k] < 0:
@@ -404,7 +415,7 @@ def _conclude(body, law, dt, R, left, right, i, rest, w, u):
     # u leads friction back with rounding of w, kappa dt W times as large; W of a point that turns the element about x
     z = left.arm[i, 0, 2]
     W = 1.0 / body.m + z * z / body.Theta_x
-    limit = max(EXACT / steepest, ROUNDING * (1.0 + 0.1 * stiff * W))
+    limit = max(FRICTION_RTOL / steepest, VELOCITY_ATOL * (1.0 + 0.1 * stiff * W))
     return 0.0 if error < limit * limit else 1.0
 
 
@@ -445,7 +456,7 @@ def _settle(body, law, dt, old, f, R, left, right, i, u, trial):
     x = (straight(trial, i), turning(trial, i))
     w = x
     before = np.inf
-    for n in range(MOST):
+    for n in range(MAX_NEWTON_STEPS):
         trial[i, 6] = n
         if _conclude(body, law, dt, R, left, right, i, rest, x, u) == 0.0:
             return
@@ -592,7 +603,7 @@ def velocities(belt, body, law, dt, u, f, R, s, left, right, rub, old, trial, re
             end = whole(first, behind, n)
             _guess(dt, old, R, left, first, end, trial)
             far = _approach(body, law, dt, old, f, R, left, right, first, end, u, trial)
-            if far > _FEW:
+            if far > _MAX_SINGLE_ELEMENTS:
                 far = _approach(body, law, dt, old, f, R, left, right, first, end, u, trial)
             if far > 0.0:
                 for i in range(first, behind):

@@ -151,7 +151,7 @@ def test_what_is_closed_too_far_opens_slowly() -> None:
     s = Lone(1e-6, 0.0, at=-2e-6)
     for _ in range(600):
         s.step(0.0, 10.0)
-        assert s.way[3] >= -rd.BACK * (1.0 + 1e-9)
+        assert s.way[3] >= -rd.CORRECTION_SPEED * (1.0 + 1e-9)
     assert s.way[1] == pytest.approx(-2e-6, rel=1e-6)
 
 
@@ -185,7 +185,7 @@ def test_the_laws_hold_at_every_step(case: str, row: int) -> None:
             arm = np.array([r_x, r_y]) + h * n - x.q[i, :2]
             v = x.u[i, :2] + x.u[i, 2] * np.array([-arm[1], arm[0]]) - [v_x, v_y]
             opening, slip = np.sign(h) * (v @ n), v @ t + h * omega
-            least = -gap / 1e-6 if gap > 0.0 else min(-gap / 1e-6, rd.BACK)
+            least = -gap / 1e-6 if gap > 0.0 else min(-gap / 1e-6, rd.CORRECTION_SPEED)
             assert f_n >= 0.0
             assert opening - least > -1e-10
             if f_n > 1e-3:
@@ -200,7 +200,7 @@ def test_the_laws_hold_at_every_step(case: str, row: int) -> None:
 
     for _ in stepping(m, x, w, b[None].repeat(2, axis=0), 100, 1e-6):
         look()
-    assert w.saddles.press.found[0] <= rd.LEVEL
+    assert w.saddles.press.found[0] <= rd.LAW_ATOL
     assert w.saddles.press.found[1] == 0
     assert min(seen.values()) > 100
 

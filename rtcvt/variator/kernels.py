@@ -109,6 +109,7 @@ from rtcvt.variator.regression import (
     FIELD_NETWORKS,
     N_ACROSS,
     N_UNCERTAIN,
+    OUTSIDE_GROWTH,
     PEAKS,
     aside,
     distance,
@@ -606,8 +607,13 @@ def contact_outputs(angle, data, y, w):
         unit = term(entry(entry(D.PEAK_LIST, data) + k, data), data[D.LENGTH], data, w)
         y[Y_PEAKS + k] = exp(phi[largest + k]) * unit
     if uncertain > 0:
+        away = (1.0 + OUTSIDE_GROWTH * w[Q.OUTSIDE]) * (y[Y.DISTANCE] if y[Y.DISTANCE] > 1.0 else 1.0)
         for k in range(N_UNCERTAIN):
-            y[uncertain + k] = exp(phi[place + k])
+            y[uncertain + k] = away * exp(phi[place + k])
+        sliding = abs(y[Y.SLIP]) - MACRO_SLIP_LOSS  # no law has data of what is above
+        if sliding > 0.0:
+            y[uncertain + 1] += sliding
+            y[uncertain + 2] += sliding
         y[uncertain] *= w[Q.F_EQ] / w[Q.F_CO]
         y[uncertain + 3] *= y[entry(D.FLANK_PEAK, data)]
     if data[D.N_FIELDS] > 0.0:

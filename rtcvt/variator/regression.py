@@ -77,6 +77,7 @@ N_ASIDE = 23  # how many that are: across the belt and of each peak, then of unc
 HEADER = 24
 N_ACROSS = 3  # both exit forces, least distance of ring and pillar
 N_UNCERTAIN = 4  # thrust ratio, slip, efficiency, peak of the flank normal force
+OUTSIDE_GROWTH = 10.0  # of uncertainty, by how far a point is outside the data: a tenth of the range doubles it
 BLOCK = 64
 LANES = 8  # distances at a time; the step of `_nearest` has the same number
 PER_BLOCK = 8 + 4 * BLOCK

@@ -392,6 +392,15 @@ def test_forces_across_and_uncertainty_come_out_if_the_laws_have_them():
     assert one.get("uncertainty.flank_peak") == pytest.approx(0.1 * one.get("peak.flank_normal"))
 
 
+def test_uncertainty_grows_where_the_belt_slides_as_a_whole():
+    one = instance(reduced=corrected(), extra='fields = ["push"]\n')
+    run(one, 0.3, primary__tau=400.0, secondary__tau=-400.0)
+    assert one.get("status.macro_slip")
+    assert one.get("belt.slip") > 0.1
+    for name in ("slip", "efficiency"):
+        assert one.get(f"uncertainty.{name}") > one.get("belt.slip") - 0.05
+
+
 def test_outside_of_the_data_is_said():
     one = instance(clamp__primary__F=13e3)
     assert one.get("status.extrapolating") == 0.0

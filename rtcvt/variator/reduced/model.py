@@ -22,7 +22,8 @@ Two parts may be missing. Corrections: differences d of the spatial belt from th
 peaks, without y. They change laws, not signs: ``zeta exp(d)``, asinh of the speed loss + d, both losses, c and lambda,
 by one factor exp(d), peaks by exp(d); three more are outputs of their own, the exit forces over F_CO. Uncertainty: one
 standard deviation of `UNCERTAIN`, relative for thrust ratio and peak; those of corrections are constants, which come on
-top in their squares. The kernels' tables hold all of it: coefficients such that the splines are right at their sites.
+top in their squares. It grows with the distance from the data beyond a typical one, and outside of their range. The
+kernels' tables hold all of it: coefficients such that the splines are right at their sites.
 
 Of the speed loss file and tables hold the whole, asinh((e + c xi)/0.002); e is it less c xi. Along xi the coefficients
 of the tables do not fall.
@@ -186,9 +187,18 @@ class ReducedModel:
                 for peak, d in zip(self.peaks, more[regression.N_ACROSS :], strict=False):
                     found[peak.name] = found[peak.name] * np.exp(d)
             if self.uncertainty.size:
-                s = np.exp(more[-len(UNCERTAIN) :])
+                s = np.exp(more[-len(UNCERTAIN) :]) * self._away(z, t)
                 found |= {f"uncertainty.{name}": part for name, part in zip(UNCERTAIN, s, strict=True)}
         return found
+
+    def _away(self, z: Array, t: Array) -> Array:
+        """What uncertainty grows by away from the data (n,): the distance to them, and how far z is outside."""
+        near = np.min([((t[:, :4] - p) ** 2).sum(axis=1) for p in self.points], axis=0)
+        near = np.minimum(near, regression.MAX_DISTANCE_SQUARED) / self.spacing**2
+        count = counted(self.shift, z)
+        both = zip(self.coordinates, count.T, strict=True)
+        outside = np.max([np.maximum(c.low - a, a - c.high) / (c.high - c.low) for c, a in both], axis=0)
+        return np.asarray((1.0 + regression.OUTSIDE_GROWTH * np.maximum(outside, 0.0)) * np.maximum(np.sqrt(near), 1.0))
 
     def field(self, name: str, z: Array) -> Array:
         """A field (n, cells) at operating points (n, 5), dimensionless."""

@@ -196,7 +196,7 @@ def simulate(drive: Drive, scenario: Scenario, h: float | None, progress: Progre
     samples = number_of_steps(max(scenario.duration, SAMPLE), SAMPLE, f"scenario '{scenario.name}'")
     inner = max(1, round(SAMPLE / h))
     h = SAMPLE / inner
-    times = h * np.arange(samples * inner + 1)
+    times: Array = h * np.arange(samples * inner + 1, dtype=float)
     knots, values = scenario_inputs(unit, scenario, times)
     inputs = np.stack([np.interp(times, knots, column) for column in values.T], axis=1)
     torques, speeds = np.where(drive.given, 0.0, inputs), np.where(drive.given, inputs, 0.0)

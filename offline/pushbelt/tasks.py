@@ -278,7 +278,7 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
 
     report: Path = given["report"]
     result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
-    lines = [
+    lines: list[Any] = [
         f"{what} of {result.chapter.source}: "
         + ", ".join(f"{n} {verdict} ({firm} firmly)" for verdict, (n, firm) in result.count(kind).items() if n)
         for kind, what in (("number", "printed numbers"), ("sign", "signs and ranges"), ("cost", "costs of a step"))

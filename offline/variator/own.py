@@ -6,7 +6,7 @@ reduced model is made again only if a run is newer. The unit file is written onc
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rich.table import Table
 from scipy.stats import binom
@@ -19,6 +19,7 @@ from rtcvt.offline.variator import check_task, tasks
 from rtcvt.recording import write_text
 from rtcvt.unitfile import read_unit_file
 from rtcvt.variator.reduced.file import read_reduced
+from rtcvt.variator.unit import Variator
 
 TEMPLATE = "pushbelt_cvt"  # the shipped unit whose pistons, bearings and solver are the first guess
 NORMAL = {"one": 0.683, "two": 0.954}  # shares of normal errors within one and two standard deviations
@@ -60,7 +61,8 @@ def own(parameters: Parameters, given: Mapping[str, Any], progress: Progress) ->
     if not unit_path.exists():
         write_text(unit_path, _unit_text(name, parameters, model))
     options = {"fresh": False, "pool": None, "report": given["report"], "figures": given["figures"]}
-    checked: Checked = check_task.check(load_unit(unit_path), options | {"runs": str(folder / "heldout")}, progress)
+    unit = cast(Variator, load_unit(unit_path))
+    checked: Checked = check_task.check(unit, options | {"runs": str(folder / "heldout")}, progress)
     table, larger = verdict(checked.figures["coverage"])
     return Checked(checked.page, checked.figures, [*lines, *checked.lines, table], [*failures, *larger])
 

@@ -338,7 +338,7 @@ def test_a_run_up_of_three_pulleys_is_that_of_the_rigid_model():
 
 
 @pytest.mark.parametrize("v", [0.0, 20.0])
-def test_a_plucked_span_swings_at_the_frequency_of_the_real_time_model(v):
+def test_a_plucked_span_swings_at_the_frequency_of_a_span_with_held_ends(v):
     """Within 1 %: the belt runs on its pulleys without friction and without damping, at 0 and 20 m/s."""
     unit = three_pulley_drive(functions=120, k=5e7, d=500.0)
     drive = moving_run.build(unit)

@@ -368,7 +368,7 @@ def test_a_torque_jumps_between_two_points_of_one_time_and_a_speed_does_not(tmp_
     unit, times = section_3(dv="0.05 m/s", elements=24), np.linspace(0.0, 0.02, 21)
     torque = next(f"{n}.tau" for n, p in unit.pulleys.items() if p.flange == "torque")
     table = {"time": [0.0, 0.01, 0.01, 0.02], "value": [1.0, 1.0, 3.0, 5.0]}
-    knots, given = model._inputs(
+    knots, given = model.scenario_inputs(
         unit, Scenario.model_validate({"name": "s", "duration": 0.02, "inputs": {torque: table}}), times
     )
     assert knots.tolist() == table["time"]

@@ -554,7 +554,7 @@ def test_command_line_teaches_and_refuses(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = run("campaign", "--help")
     assert code == 0
-    for word in ("--plan", "--scheduler", "--workers", "small", "heldout", "index.csv", "goes on"):
+    for word in ("--plan", "--scheduler", "--workers", "small", "heldout", "index.csv", "same command"):
         assert word in out
     code, _, err = run("campaign", "pushbelt_24mm", "--plan", "nosuch", "-o", str(tmp_path / "runs"))
     assert code == 2

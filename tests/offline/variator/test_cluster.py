@@ -79,7 +79,7 @@ def test_a_scheduler_that_ends_is_told():
 def test_a_scheduler_without_certificates_is_told(caplog):
     with pytest.raises(InputError, match="address of a dask scheduler"), cluster_of("nosuch://1:2", None):
         pass
-    assert "without TLS anyone" in caplog.text
+    assert "without TLS this scheduler executes code from anyone" in caplog.text
 
 
 def test_a_secured_scheduler_asks_for_certificates(cluster):

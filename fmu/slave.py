@@ -13,11 +13,11 @@ The shared library of pythonfmu 0.7.0 maps results here to FMI as follows.
 Three of its faults are corrected here and in the script (see `rtcvt.fmu.export`).
 
 - After an exception it releases its references to the slave, and again when the instance is freed: `UnitSlave` acquires
-them once more before it raises.
+  them once more before it raises.
 - If it is not unloaded before the process ends, which is the rule on Linux, it destroys its record of the interpreter
-twice, and the process aborts in some runs, on some systems in all. Its own function ``finalizePythonInterpreter``
-destroys the record and clears it; registered with the C library to run first at exit, it leaves nothing to destroy. In
-a host that is not Python the interpreter ends there, while LLVM and all other libraries are still loaded.
+  twice, and the process aborts in some runs, on some systems in all. Its own function ``finalizePythonInterpreter``
+  destroys the record and clears it; registered with the C library to run first at exit, it leaves nothing to destroy.
+  In a host that is not Python the interpreter ends there, while LLVM and all other libraries are still loaded.
 - At each instantiation it releases a reference to the script's globals that it never acquired.
 
 A host that is not Python would get a new Python thread state at each call; the first `do_step` attaches one for good,

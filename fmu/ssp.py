@@ -11,7 +11,7 @@ read differently, or not at all, is avoided:
   enumeration is its item's number there: ecos and libcosim refuse ``ssv:Enumeration``, OMSimulator skips it.
 - Connections carry no factors. Signs are right without factors, see `rtcvt.vehicle`.
 - SSP has no place for the step size. It is in the annotation of the Open Simulation Platform, which its importer reads,
-and in the description, with the step up to which flanges are stable with constant inputs.
+  and in the description, with the step up to which flanges are stable with constant inputs.
 """
 
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ into a status.
 Every kernel is compiled by one policy (`compiler`), the full models' with options of their own.
 
 - Machine code on disk is stamped with everything frozen in it (`rtcvt.compiling.stamp`): an edit recompiles the kernels
-that depend on it.
+  that depend on it.
 - Real-time kernels do without numba's memory management (``_nrt=False``): counting references to each array that is
   passed on costs as much as a small model itself, and a kernel that allocates does not compile.
 """

@@ -4,7 +4,7 @@ The table has for each run
 
 - the means of `SUMMARY` over its windows,
 - of each branch the boundary values and the results, over time, `COLUMNS`; its first row is the settled state: its
-boundary values and the means over the window `steady`,
+  boundary values and the means over the window `steady`,
 - the mean of the fields `KEPT` over passages: the windows, and in a branch of several revolutions `PASSAGES` single
   revolutions spread over it, each with the operating point there.
 

@@ -1,14 +1,14 @@
 """How kernels are compiled: numba's dispatcher, with three differences.
 
 - Machine code is made for functions that Python calls, not for kernels that only other kernels call. Numba makes it for
-each kernel, including the code of all kernels that it calls; inlined code is compiled again on every level, and each
-kernel gets a wrapper for Python's objects. For kernels that only kernels call, the intermediate code alone is kept, in
-memory and on disk. A function that is called by Python and by kernels is compiled for each. Bits are the same, since
-callers inline the same code.
+  each kernel, including the code of all kernels that it calls; inlined code is compiled again on every level, and each
+  kernel gets a wrapper for Python's objects. For kernels that only kernels call, the intermediate code alone is kept,
+  in memory and on disk. A function that is called by Python and by kernels is compiled for each. Bits are the same,
+  since callers inline the same code.
 - A literal, or a member of a table (`rtcvt.table`), is an int64 or bool like any other: left alone, numba
   compiles a kernel once more for each literal that another one passes to it.
 - Results of numba's type inference about its own functions are cached, its messages about failed attempts have no
-colours, and garbage collection is off during compilation.
+  colours, and garbage collection is off during compilation.
 """
 
 import gc

@@ -19,8 +19,8 @@ so that no large gains cancel: tilting does no work, and in the rigid model ``dE
 Additions for a real unit, all inactive in the range of the paper:
 
 - *Standstill and reversal.* For ``|omega_d| > omega_0`` the division by ``omega_d`` and the sign of the loop gain,
-which is that of ``omega_d``, are the paper's; below, both are continued linearly through zero, so the loop rests at
-standstill and is mirrored in reverse.
+  which is that of ``omega_d``, are the paper's; below, both are continued linearly through zero, so the loop rests at
+  standstill and is mirrored in reverse.
 - *Limits* of tilt and tilt rate as in `limits`, where anti-windup is explained.
 - *Full store.* The speed ``omega_s = q(theta) omega_t`` of the storage gear stays below ``w_max``: the rate is
   bounded by
@@ -30,8 +30,10 @@ standstill and is mirrored in reverse.
   It is computed with the speed outside the spring: with ``omega_d`` the bound would feed back on the oscillation of
   the spring, with the wrong sign.
 - *Empty store.* Towards the lower end stop ``dJ/dtheta`` fades and the loop runs into the stop; the torque is then that
-of friction. Whenever a limit overrides the law, an output of the unit is true; the law is active again as soon as the
-demand is feasible.
+  of friction.
+
+Whenever a limit overrides the law, an output of the unit is true; the law is active again as soon as the demand is
+feasible.
 """
 
 from rtcvt.control.limits import D_OMEGA, D_POWER, D_THETA, HIGH, LIMIT_TIME, LOW, RATE, TAU_EST, set_limits

@@ -20,12 +20,12 @@ Where this departs from the printed equations:
 - The thesis counts F_CI along its z axis, so (4.26) to (4.33) have it negative. Here both forces press the belt.
 - A load that drives (M_O < 0) makes lambda negative: mu* has its sign, Phi stays positive. The thesis has M_O >= 0.
 - For loads near slip the starting value (4.22) or (4.33), of M_O = 0, has L_Oin < K, where there is no logarithm, or an
-active arc longer than the wrapped one, where the printed force falls with the strain and has a second root. The strain
-is then raised until the active arc fits; beyond, the force grows with the strain and the root is the only one. Without
-a root there the belt slips, and v_0 is the starting value as in section 4.1.4.
+  active arc longer than the wrapped one, where the printed force falls with the strain and has a second root. The
+  strain is then raised until the active arc fits; beyond, the force grows with the strain and the root is the only one.
+  Without a root there the belt slips, and v_0 is the starting value as in section 4.1.4.
 - With both forces given a second root exists: over the load torque F_CI/F_CO has a maximum. The search starts from the
-given ratio and uses (4.40), (4.41) only if that fails; with both speeds given, (4.41) cannot be used, since r_O omega_O
-and r_I omega_I differ by a strain of 1e-4.
+  given ratio and uses (4.40), (4.41) only if that fails; with both speeds given, (4.41) cannot be used, since r_O
+  omega_O and r_I omega_I differ by a strain of 1e-4.
 - With both speeds given and the ratio from them (section 4.1.4), (4.17) makes M_O zero: the speed settings start
   without load unless the geometric ratio is given.
 - `offset`: the radius at which the belt sticks lies that far inside the neutral fibre, whose radii enter the closure

@@ -126,7 +126,7 @@ def load_samples(
         with open_run(path) as file:
             parameters = json.loads(file.attrs["parameters"])
             found = {k: _text(file[k]) for k in ("unit_file", "plan")}
-            belt = {k: v for k, v in parameters["belt"].items() if k in Belt._fields}  # older files have more
+            belt = _belt_of(parameters)
             about = about or {"belt": belt, "revisions": set(), **found}
             if belt != about["belt"]:
                 raise InputError(path, "parameters", None, f"the belt of {paths[0].name}")
@@ -245,6 +245,16 @@ def _window(file: Any, rows: slice, belt: Mapping[str, float], run: int, phase: 
             a = file[f"fields/{name}"][rows].mean(axis=0, dtype=np.float64)
         fields[name] = dimensionless(of, a, length, F_O, v, belt)
     return _Window(run, phase, point_of(s), values, length, fields)
+
+
+def _belt_of(parameters: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers of a run's belt and of its friction laws, which older files have among those of the belt, 0: no law."""
+    belt = parameters["belt"]
+    numbers = {k: v for k, v in belt.items() if k in Belt._fields}
+    for switch, speed in (("rise", "v_S"), ("mu_L", "v_muL")):
+        if belt.get(switch):
+            numbers |= {switch: belt[switch], speed: belt[speed]}
+    return numbers | {f"{law}.{k}": v for law in ("friction", "layers") for k, v in parameters.get(law, {}).items()}
 
 
 def _text(data: h5py.Dataset) -> str:

@@ -118,6 +118,21 @@ def test_a_run_of_an_older_release_may_have_more_numbers_of_its_belt(tmp_path):
     assert "mu_L" not in samples.belt
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"belt": BELT, "friction": {"mu": 0.09, "rise": 0.1, "v_S": 0.3, "v_mu": 0.01}},
+        {"belt": BELT, "layers": {"c": 1e-3, "omega_0": 5.0, "I": 0.0, "n": 9}},
+        {"belt": BELT | {"rise": 0.1, "v_S": 0.3}},
+        {"belt": BELT | {"mu_L": 0.1, "v_muL": 0.01}},
+    ],
+)
+def test_runs_with_other_friction_laws_do_not_mix(tmp_path, other):
+    files = [write_run(tmp_path / "a.h5"), write_run(tmp_path / "b.h5", parameters=json.dumps(other))]
+    with pytest.raises(InputError, match=r"parameters: the belt of a.h5"):
+        load_samples(files)
+
+
 def test_progress_names_every_run(tmp_path):
     seen = []
     load_samples([write_run(tmp_path / "a.h5"), write_run(tmp_path / "b.h5")], lambda *a: seen.append(a))

@@ -141,6 +141,11 @@ def _drive(d: Drive, k: int) -> str:
         "Hybrid (blue) and rigid model (red, dashed); on the right, where the left is marked, with integrated traction "
         "(points)."
     )
+    if any(v.name == "control.K_theta" for v in d.hybrid.model.variables):
+        caption += (
+            " A broad blue band is an oscillation of the shaft's spring: with contacts that creep the controller's gain "
+            "control.K_theta is too high."
+        )
     told = "; ".join(f"{text(e.name)} {percent(e.nrms)}" for e in d.errors("rigid"))
     return (
         f"<h3>{text(d.hybrid.scenario.name)}</h3>\n" + shown(caption) + error_table(d.errors())
@@ -173,10 +178,10 @@ def _uncounted(check: Check) -> str:
             f"({text(e.name)}, {text(s.scenario.name)})."
         )
     play = any(c.play is not None for c in check.unit.contacts.values())
-    parts, left_out = ("springs, dampers and play", "") if play else ("springs and dampers", "backlash, ")
+    parts, left_out = ("springs, dampers and play", "") if play else ("springs and dampers", "backlash or ")
     return (
         f"{told} The full model is this unit with its {parts}: their values are those of the file. "
-        f"Neither model has {left_out}bearings' stiffness."
+        f"Neither model has {left_out}elastic bearings."
     )
 
 

@@ -143,7 +143,7 @@ def _drive(d: Drive, k: int) -> str:
     )
     if any(v.name == "control.K_theta" for v in d.hybrid.model.variables):
         caption += (
-            " A broad blue band is an oscillation of the shaft's spring: with contacts that creep the controller's gain "
+            " A broad blue band is an oscillation of the shaft's spring: where contacts creep, the controller's gain "
             "control.K_theta is too high."
         )
     told = "; ".join(f"{text(e.name)} {percent(e.nrms)}" for e in d.errors("rigid"))

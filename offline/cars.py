@@ -17,10 +17,11 @@ from rtcvt.engine.grid import Grid
 from rtcvt.engine.unit import Engine, least_fuel, losses, tables
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS, number, table, text
+from rtcvt.look import GREY, INK
 from rtcvt.model.balance import Balance, balance
 from rtcvt.network.file import System
 from rtcvt.network.model import unit_of
-from rtcvt.offline.pictures import GREY, INK, cards, drawing, names_beside, report, thin, under
+from rtcvt.offline.pictures import cards, drawing, names_beside, report, thin, under
 from rtcvt.simulate import Result
 
 Array = NDArray[np.float64]

@@ -26,6 +26,7 @@ from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS, number, table, text
+from rtcvt.look import BAD, INK
 from rtcvt.model import Books
 from rtcvt.offline.pictures import drawing, names_beside, report
 from rtcvt.scenario import Scenario
@@ -288,11 +289,11 @@ def _campbell(found: SpeedMap, span: str, caption: str) -> str:
         box = (float(rpm[0]), float(rpm[-1]), 0.0, float(frequencies[-1]))
         ax.imshow(level.T, origin="lower", aspect="auto", extent=box, cmap="Greys", interpolation="nearest")
         for order in found.orders:
-            ax.plot(rpm, order * found.speed / (2.0 * math.pi), color="#1f2933", lw=1.0, ls=(0, (5, 3)))
+            ax.plot(rpm, order * found.speed / (2.0 * math.pi), color=INK, lw=1.0, ls=(0, (5, 3)))
         for k, (name, f) in enumerate(found.frequency.items()):
             ax.plot(rpm, f, color=COLOURS[k % len(COLOURS)], lw=1.6, label=name)
         for m in found.meetings:
-            ax.plot(m.speed * 30.0 / math.pi, m.frequency, "o", color="#c81e1e", ms=5.0)
+            ax.plot(m.speed * 30.0 / math.pi, m.frequency, "o", color=BAD, ms=5.0)
         ax.set_xlim(rpm[0], rpm[-1])
         ax.set_ylim(0.0, top)
         _named(ax, f"Order analysis of {span}", "Hz")

@@ -24,12 +24,13 @@ from rtcvt.belt.layout import N_ARC, Arc, D
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.html import COLOURS
 from rtcvt.kind import load_unit
+from rtcvt.look import RC
 from rtcvt.offline.belt import rigid_elements
 from rtcvt.offline.belt.results import Case, Result, result
 from rtcvt.offline.belt.runs import changed
 from rtcvt.offline.belt.studies import STUDIES, figures, run_study
 from rtcvt.offline.belt.verification import compare
-from rtcvt.offline.pictures import RC, thin
+from rtcvt.offline.pictures import thin
 from rtcvt.scenario import Scenario, Table, sample_inputs
 from rtcvt.simulate import Result as Run
 from studies.lugre import bristles, lugre

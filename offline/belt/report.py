@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.html import COLOURS, figure, number, percent, table, text
+from rtcvt.look import GREY, LINE
 from rtcvt.offline.belt import studies
 from rtcvt.offline.belt.results import Result
 from rtcvt.offline.belt.runs import full_model
@@ -118,7 +119,7 @@ def _layout(unit: BeltUnit) -> str:
         for i, name in enumerate(unit.pulleys):
             a = np.linspace(0.0, 2.0 * np.pi, 90)
             (x, y), r = path.center[i], path.radius[i]
-            ax.fill(x + r * np.cos(a), y + r * np.sin(a), color="#e4e7eb", lw=0)
+            ax.fill(x + r * np.cos(a), y + r * np.sin(a), color=LINE, lw=0)
             ax.text(x, y, name, ha="center", va="center", fontsize=8.5)
         start, end = path.at(np.array([0.45, 0.55]) * path.span[0])[0]
         ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": COLOURS[0], "lw": 1.6})
@@ -245,7 +246,7 @@ def _panels(
 
 def _panel(ax: Axes, title: str, across: str, up: str, lines: Lines, zones: Sequence[float]) -> None:
     for z in zones:
-        ax.axvline(z, color="#7b8794", lw=0.8)
+        ax.axvline(z, color=GREY, lw=0.8)
     for k, (label, x, y) in enumerate(lines):
         ax.plot(x, y, color=COLOURS[k % len(COLOURS)], lw=1.2, label=label or None, zorder=3 - 0.1 * k)
     ax.set_title(title)

@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from rtcvt.html import COLOURS, number
 from rtcvt.html.svg import Drawing
+from rtcvt.look import INK
 
 _BAR, _GAP, _TEXT = 12.0, 10.0, 12.0  # width of a node, room between nodes, size of the text [pixels]
 
@@ -84,7 +85,7 @@ def sankey(
     for name, p in top.items():
         high = max(scale * amount[name], 1.0)
         drawn.line([p, p + _BAR, p + _BAR - 1j * high, p - 1j * high], colour[name], 0.0, f'fill="{colour[name]}"')
-        drawn.text(p + _BAR + 6.0 - 0.5j * max(high, _TEXT), labels[name], _TEXT, "#1f2933", "start")
+        drawn.text(p + _BAR + 6.0 - 0.5j * max(high, _TEXT), labels[name], _TEXT, INK, "start")
     about = "; ".join(f"{a} to {b}: {number(value, 3)} {unit}" for (a, b), value in total.items())
     return drawn.document(title, about)
 

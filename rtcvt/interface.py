@@ -536,8 +536,9 @@ def error_rows(
         return None
     found = None
     if path is None:
-        if kind.figures is not None:
-            found = kind.figures(unit, settings, progress)
+        figures = kind.figures_of.get(fidelity, kind.figures)
+        if figures is not None:
+            found = figures(unit, settings, progress)
         if found is None:
             return None
     else:

@@ -1,13 +1,13 @@
 """Exact derivatives of a run by its parameters: forward accumulation through every step.
 
-A step is a program; its derivative is that of the program (`rtcvt.fmu.native.tangent`), with all refinements of internal
-steps, and that of the executed branch where a regime changes. With ``s(t)`` a signal, ``q`` parameters and constant inputs,
+A step is a program; its derivative is that of the program (`rtcvt.fmu.native.tangent`) with all refinements of internal
+steps, and of the executed branch where a regime changes. For parameters and held inputs q
 
     d(x+, y)/dq = d(x+, y)/dx dx/dq + d(x+, y)/d(u, p) d(u, p)/dq
 
-is carried along with the run for up to `MOST_LANES` parameters at once (vector mode: Griewank and Walther, *Evaluating
-Derivatives*, 2008, ch. 3), in the numbers of a vector register. The values have the bits of `rtcvt.simulate`. A
-C compiler makes the machine code, which is kept in the user's cache.
+is carried along with the run, for up to 16 parameters at once (`LANES`) in vector registers (Griewank and Walther,
+*Evaluating Derivatives*, 2008, ch. 3). The values have the bits of `rtcvt.simulate`. A C compiler makes the machine
+code, which is kept in the user's cache.
 """
 
 import ctypes
@@ -35,7 +35,7 @@ from rtcvt.kernel import FAILED
 from rtcvt.model import Instance, Model
 from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Scenario
-from rtcvt.simulate import no_solution, prepared
+from rtcvt.simulate import no_solution, number_of_steps, prepared
 from rtcvt.sweeping import MOST_VALUES, chosen_signals
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ CHANGE = 1e-5  # of the signals, relative to their largest value, in a differenc
 
 
 class Gradient(NamedTuple):
-    """A cost and its derivatives (N,) by the parameters, in SI units: what `scipy.optimize.minimize(jac=True)` takes."""
+    """A cost and its derivatives (N,) by the parameters [SI]: what `scipy.optimize.minimize(jac=True)` takes."""
 
     cost: float
     gradient: Array
@@ -132,16 +132,22 @@ def sensitivities(
     if not rows:
         raise InputError(model.name, "parameters", None, "at least one parameter or input")
     own = {name: value for name, value in given.items() if value is not None}
-    try:
-        held = {v.name: quantity.to_si(own.pop(v.name), v.unit)
-                for v in rows if v.causality == "input" and v.name in own}  # fmt: skip
-    except ValueError as error:
-        raise InputError(model.name, "inputs", None, str(error)) from None
-    constant = {name: (lambda _, value=value: value) for name, value in held.items()}
-    instance, time, u, changes = prepared(model, scenario, h, own, {**(inputs or {}), **constant})
+    held: dict[str, Any] = {}
+    for v in rows:
+        if v.causality == "input" and v.name in own:
+            try:
+                held[v.name] = np.full(
+                    number_of_steps(scenario.duration, h, scenario.name) + 1, quantity.to_si(own[v.name], v.unit)
+                )
+            except ValueError as error:
+                raise InputError(model.name, v.name, own[v.name], str(error)) from None
+            del own[v.name]
+    instance, time, u, changes = prepared(model, scenario, h, own, {**(inputs or {}), **held})
     kept = chosen_signals(model, signals)
     if len(time) * len(kept) * len(rows) > MOST_VALUES:
-        raise InputError(model.name, "signals", len(kept), "fewer signals or parameters: the derivatives fill the memory")
+        raise InputError(
+            model.name, "signals", len(kept), "fewer signals or parameters: the derivatives fill the memory"
+        )
     places = np.array([v.index for v in kept], dtype=np.int64)
     y = np.empty((len(time), len(kept)))
     y_dot = np.empty((len(kept), len(time), len(rows)))
@@ -209,6 +215,7 @@ class Run:
     y_dot: Array
 
     def initialise(self) -> None:
+        """Start state and outputs, with their derivatives."""
         i = self.instance
         failed = self.code.run_initialise(ctypes.byref(self.buffers), _at(i.x), _at(self.x_dot)) == FAILED
         self.code.run_output(ctypes.byref(self.buffers), ctypes.c_double(i.t))
@@ -230,8 +237,9 @@ class Run:
         u = np.ascontiguousarray(u)
         status = np.empty(len(u), dtype=np.int8)
         t = self.instance.t
-        done = int(self.code.run_steps(ctypes.byref(self.buffers), ctypes.c_int64(len(u)), ctypes.c_double(t),
-                                       ctypes.c_double(h), _at(u), _at(self.rows), _at(self.rows_dot), _at(status)))  # fmt: skip
+        times = ctypes.c_int64(len(u)), ctypes.c_double(t), ctypes.c_double(h)
+        rows = (_at(array) for array in (u, self.rows, self.rows_dot, status))
+        done = int(self.code.run_steps(ctypes.byref(self.buffers), *times, *rows))
         for _ in range(done):
             self.instance.t += h
         return done

@@ -166,7 +166,7 @@ def test_what_is_only_compared_has_no_companion(tmp_path):
 def in_branches(a, b, o):
     o[0] = square(a) if a > b else 3.0 * square(b) if b < 2.0 else b
     o[1] = 0.0
-    if a > b and square(b) < 1.0 or not (a < 0.5 and square(a) > 0.01):
+    if (a > b and square(b) < 1.0) or not (a < 0.5 and square(a) > 0.01):
         o[1] = a * b
 
 

@@ -546,8 +546,8 @@ def write_binaries(root: Path, identifier: str, platforms: Sequence[str], fmi: V
             shutil.copytree(binary.parent, root / "binaries" / fallback)
 
 
-def compile_unit(sources: Path, binary: Path, name: str) -> None:
-    """Compile the sources of a unit into its shared library for a platform.
+def compile_unit(sources: Path, binary: Path, name: str, more: Sequence[str] = ()) -> None:
+    """Compile the sources of a unit into its shared library for a platform, with `more` flags.
 
     Raises
     ------
@@ -555,7 +555,7 @@ def compile_unit(sources: Path, binary: Path, name: str) -> None:
         There is no compiler for the platform, or it fails.
     """
     made = os.path.relpath(binary, sources)  # zig's linker does not accept every name of a folder, such as one with %
-    command = [*_compiler(name), *FLAGS, "-I", ".", "all.c", "-o", made]
+    command = [*_compiler(name), *FLAGS, *more, "-I", ".", "all.c", "-o", made]
     if "linux" in name:
         command += ["-lm", "-Wl,-z,now,-z,relro"]
     if "darwin" in name:

@@ -209,9 +209,9 @@ def _sets(built: Any, compare: list[str]) -> dict[str, dict[str, Any]]:
             able = [v for v in built.select("parameter") if v.choices or value is not None]
             some = [v for v in able if v.name == name or v.name.endswith(f".{name}")]
             if len(some) != 1:
-                known = ", ".join(v.name for v in some or able if v.choices) or "none here"
-                allowed = f"one parameter with choices: {known}" if value is None else "the name of one parameter"
-                raise InputError("--compare", "", name, allowed)
+                known = ", ".join(v.name for v in some or able if some or v.choices) or "none here"
+                allowed = "the name of one parameter" if value is not None else "one parameter with choices"
+                raise InputError("--compare", "", name, allowed + (f": {known}" if some or value is None else ""))
             full[some[0].name] = value
             if value is None:
                 runs |= {choice: {some[0].name: choice} for choice in some[0].choices}

@@ -72,7 +72,7 @@ def performance(system: System, settings: Mapping[str, Any], progress: Progress)
     InputError
         A step failed.
     """
-    names = {unit_of(system, name).kind: name for name in system.components}
+    names = {unit_of(system, name).kind.removeprefix("tyred_"): name for name in system.components}
     if not {"driver", "vehicle"} <= names.keys():
         return []
     driver, vehicle = names["driver"], names["vehicle"]

@@ -21,7 +21,7 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
 from rtcvt.vehicle.parts import KINDS, build_part
 
-PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump")
+PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump", "vehicle_tyres")
 KMH = 1.0 / 3.6
 
 

@@ -195,8 +195,12 @@ def _drive_of(label: str, run: Any, unit: Unit, given: dict[str, Any], settings:
     drive = drive_of(label, run, unit)
     if given["report"] is None:
         return drive
-    with progress_bar() as bar:
-        return drive.with_figures(performance(unit, settings, bar))
+    try:
+        with progress_bar() as bar:
+            return drive.with_figures(performance(unit, settings, bar))
+    except InputError as error:  # a step failed
+        notes.print(f"no figures at full throttle: {escape(str(error))}")
+        return drive
 
 
 def _sets(built: Any, compare: list[str]) -> dict[str, dict[str, Any]]:

@@ -204,7 +204,10 @@ def secant(d, z, p):
     if abs(z) < SMALL:
         return 1.0 if d == 0 else 0.0
     share = shape(0, z, p) / (p[P.C] * z)
-    return share if d == 0 else (shape(1, z, p) / p[P.C] - share) / z
+    if d == 0:
+        return share
+    slope = shape(1, z, p) / p[P.C]
+    return (slope - share) / z
 
 
 @kernel

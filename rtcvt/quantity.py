@@ -34,7 +34,7 @@ __all__ = [
 
 _QUANTITY = re.compile(
     r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*"
-    r"((?![eE][-+]?[0-9])(?:1/|/(?=(?:min|[hs])\b))?[A-Za-zµ%][A-Za-zµ_./*^0-9 -]{0,40})?\s*"
+    r"((?![eE][-+]?[0-9])(?:1/|/(?=(?:min|[hs])\b))?[A-Za-zµ%][A-Za-zµ_./*^0-9() -]{0,40})?\s*"
 )
 _SIGNS = str.maketrans({
     "μ": "µ", "·": ".", "⋅": ".", "∙": ".", "×": "*", "−": "-", "⁻": "-", "℃": "degC", "\u2126": "ohm", "\u03a9": "ohm",
@@ -127,7 +127,7 @@ def _for_pint(unit: str) -> str:
     text = spelled(unit)
     if _TERA_REVOLUTION.search(text):
         raise ValueError(f"a unit that is known here, not '{text}'")
-    return "" if text in ("", "1", "-") else re.sub(r"(?<=[A-Za-z])(?=-?[0-9])", "**", text.replace(".", "*"))
+    return "" if text in ("", "1", "-") else re.sub(r"(?<=[A-Za-z)])(?=-?[0-9])", "**", text.replace(".", "*"))
 
 
 @cache

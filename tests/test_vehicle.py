@@ -9,6 +9,7 @@ from differences import jacobian_by_differences
 from held_inputs import simulate_held
 from instances import started
 from rows import cases
+from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
 from rtcvt.files.cycle import load_cycle
@@ -20,7 +21,7 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
 from rtcvt.vehicle.parts import KINDS, build_part
 
-PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump")
+PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump", "vehicle_tyres")
 KMH = 1.0 / 3.6
 
 
@@ -36,6 +37,25 @@ def instance(name, step=1e-3, **parameters):
 def run(name, inputs, duration, step=1e-3, parameters=None):
     scenario = Scenario(name="test", duration=duration, inputs=inputs, parameters=parameters or {})
     return simulate(build_part(load_unit(name)), scenario, step)
+
+
+# --- road load --------------------------------------------------------------------------------------------------------
+
+
+def test_a_road_load_as_it_is_certified():
+    """F0, F1 and F2 in N and km/h; coasting to a stop as scipy integrates the same load."""
+    part = load_unit("vehicle")
+    given = {k: v for k, v in part.parameters.items() if k not in ("f_R", "rho_cw_A")}
+    load = {"F0": "135 N", "F1": "-0.4 N/(km/h)", "F2": "0.0325 N/(km/h)2"}
+    built = build_part(part.model_copy(update={"parameters": given | load}))
+    coasting = Scenario(name="coast", duration=60.0, parameters={"vehicle.v_start": "120 km/h"})
+    run = simulate(built, coasting)
+    mass = 1400.0 + 4.0 / 0.3**2
+    exact = solve_ivp(
+        lambda t, v: -(135.0 - 0.4 * (3.6 * v) + 0.0325 * (3.6 * v) ** 2) / mass, (0.0, 60.0), [120.0 * KMH], rtol=1e-9
+    )
+    assert run["vehicle.v"][-1] == pytest.approx(exact.y[0, -1], rel=1e-6)
+    assert run["force.aero"][0] + run["force.roll"][0] == pytest.approx(135.0 - 48.0 + 468.0, rel=1e-12)
 
 
 # --- driving cycles ---------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ def read_part(file: UnitFile) -> Part:
     return file.parse(Part)
 
 
+DEFAULTS = {"vehicle": {"F1": 0.0}, "driveline": {"tau_0": 0.0}}  # values of parameters that files may leave out
 ROAD_LOAD = (("F0", "N", "f_R"), ("F2", "N.s2/m2", "rho_cw_A"))  # keys, and the coefficients that they give
 
 
@@ -60,7 +61,7 @@ def _with_coefficients(part: Part) -> Part:
     InputError
         Both are given, a value is out of range, or the road load is below zero at some speed.
     """
-    given = {"F1": 0.0, **part.parameters}
+    given = dict(part.parameters)
 
     def value(key: str, unit: str, low: float = TINY) -> float:
         try:
@@ -97,6 +98,8 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
         A parameter is missing, not one of its kind, or out of range; or there is no such cycle.
     """
     kernels = KINDS[part.kind]
+    if part.kind in DEFAULTS:
+        part = part.model_copy(update={"parameters": {**DEFAULTS[part.kind], **part.parameters}})
     if part.kind == "vehicle":
         part = _with_coefficients(part)
     if (kernels is cycle) != (part.cycle is not None):

@@ -40,7 +40,6 @@ A state of ``[states]`` gives ``next``, its value at the next sample. Start valu
 
 import graphlib
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from keyword import kwlist as KEYWORDS
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -350,14 +349,8 @@ class _Writer:
         except ValueError as error:
             raise self.error(key, text, str(error)) from None
         power = tuple((base, n) for base, n in found.exponents if base != "rad")
-        if found.factor == 1.0 and not found.offset and not found.turns:
-            return _Unit(text, None, power)
-        for si in quantity.KINDS:
-            if quantity.is_torque(si) == quantity.is_torque(text):
-                with suppress(ValueError):
-                    quantity.conversion(text, si)
-                    return _Unit(si, text, power)
-        raise self.error(key, text, "an SI unit")
+        si = quantity.si_of(text)
+        return _Unit(si, None if si == found.name else text, power)
 
     def si(self, key: str, value: float | str, unit: str) -> float:
         """A quantity in an SI unit."""

@@ -310,6 +310,17 @@ def lower(entries: Mapping[str, tuple[Any, Sequence[str]]], prefix: str = "rt_")
     return reader.program
 
 
+def require_subset(kernel: Any, types: Sequence[str]) -> None:
+    """Refuse a kernel outside the subset, with these types of its parameters.
+
+    Raises
+    ------
+    TranslationError
+        It is outside; the message begins with file and line.
+    """
+    lower({"rt_kernel": (kernel, types)})
+
+
 def _home(python: Any) -> str:
     """The module of a kernel, as the beginning of a name."""
     return "_".join(python.__module__.split(".")[1:]) + "_"

@@ -163,7 +163,8 @@ def simulate(
     Raises
     ------
     InputError
-        The scenario does not fit the model, or a step failed.
+        The scenario does not fit the model, or a step failed. If an FMU failed, `made` of the error is the result up to
+        there.
     """
     h = model.step_size if step is None else step
     instance, time, u, changes = prepared(model, scenario, h, parameters, inputs)
@@ -172,16 +173,22 @@ def simulate(
     status = np.zeros(n + 1, dtype=np.int8)
     cost = np.empty(n)
     p = instance.p.copy()
-    shown = 0
+    shown = end = 0
     began = clock.perf_counter()
-    for k, rows, of_rows in stepped(instance, time, u, changes, h, f"scenario '{scenario.name}'", max(1, n // BLOCKS)):
-        end = k + len(rows)
-        cost[max(k - 1, 0) : end - 1] = (clock.perf_counter() - began) / len(rows)
-        y[k:end], status[k:end] = rows, of_rows
-        if progress is not None and (end - 1) * 100 >= (shown + 1) * n:
-            shown = (end - 1) * 100 // n
-            progress(end - 1, n)
-        began = clock.perf_counter()
+    blocks = stepped(instance, time, u, changes, h, f"scenario '{scenario.name}'", max(1, n // BLOCKS))
+    try:
+        for k, rows, of_rows in blocks:
+            end = k + len(rows)
+            cost[max(k - 1, 0) : end - 1] = (clock.perf_counter() - began) / len(rows)
+            y[k:end], status[k:end] = rows, of_rows
+            if progress is not None and (end - 1) * 100 >= (shown + 1) * n:
+                shown = (end - 1) * 100 // n
+                progress(end - 1, n)
+            began = clock.perf_counter()
+    except InputError as error:
+        if model.foreign and end > 1:
+            error.made = Result(model, scenario, h, p, time[:end], u[:end], y[:end], status[:end], cost[: end - 1])
+        raise
     return Result(model, scenario, h, p, time, u, y, status, cost)
 
 

@@ -43,7 +43,7 @@ from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.a2l import write_access
 from rtcvt.fmu.description import model_description
-from rtcvt.fmu.export import pack, require_fmu_name
+from rtcvt.fmu.export import ONE_UNIT, pack, require_fmu_name
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
 from rtcvt.fmu.native.reference import FOLDER as REFERENCE
 from rtcvt.fmu.native.reference import write_reference
@@ -242,6 +242,7 @@ def write_unit(
     InputError
         There is no compiler for a platform, or it fails.
     """
+    model.require_own(ONE_UNIT)
     targets = [name for name in platforms if name != SOURCES]
     for name in targets:
         _compiler(name)  # this and the next before any work

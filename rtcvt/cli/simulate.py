@@ -162,11 +162,21 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     output: Path | None = given["output"]
     require_ending(output)
     require_writable(output, given["figures"], given["report"])
-    with progress_bar() as bar:
-        result = simulate(built, chosen, given["step"], given["settings"], lambda k, n: bar(chosen.name, k, n))
-    if output is not None:
-        every = 1 if given["rate"] is None else max(1, round(given["rate"] / result.step))
-        save(output, result.recording().chosen(given["signal"], every), "simulation")
+
+    def record(result: Any) -> None:
+        if output is not None:
+            every = 1 if given["rate"] is None else max(1, round(given["rate"] / result.step))
+            save(output, result.recording().chosen(given["signal"], every), "simulation")
+
+    try:
+        with progress_bar() as bar:
+            result = simulate(built, chosen, given["step"], given["settings"], lambda k, n: bar(chosen.name, k, n))
+    except InputError as error:
+        if error.made is not None and output is not None:
+            record(error.made)
+            say(f"recording up to t = {error.made.time[-1]:g} s: {output}")
+        raise
+    record(result)
     found = result.figures()
     energy = balance(result)
     if given["report"] is not None:

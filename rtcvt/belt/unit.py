@@ -210,6 +210,14 @@ class Resonance(Record):
     runout: Length | None = None  # amplitude with which pulleys move the spans' ends across at an order
 
 
+class Lateral(Record):
+    """Modes of the spans across in the hybrid model (`rtcvt.belt.lateral`)."""
+
+    modes: Annotated[int, Field(ge=1, le=8)] = 3  # of each span
+    runout: dict[Name, Annotated[float, quantity_in("m", at_least=0.0)]] = {}  # by which a pulley is eccentric
+    damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # relative to critical, beyond that of ribs and bending
+
+
 class BeltUnit(Unit):
     """A belt drive with its scenarios."""
 
@@ -222,6 +230,7 @@ class BeltUnit(Unit):
     elements: ElementModel | None = None  # full model: a belt of rigid elements
     moving: MovingModel | None = None  # full model: a belt with lateral motion and one tension
     resonance: Resonance | None = None  # engine orders that the real-time model watches
+    lateral: Lateral | None = None  # spans of the hybrid model swing across
     step: Duration = 1e-3  # of the real-time model
     scenario: tuple[Scenario, ...] = ()
 

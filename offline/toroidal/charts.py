@@ -1,10 +1,10 @@
 """Pictures of a toroidal variator: efficiency over tilt and torque, shear in its contacts, pressure and spin over tilt.
 
-``python -m rtcvt.offline.toroidal.charts UNIT FOLDER`` writes map and contacts as SVG.
+``python -m rtcvt.offline.toroidal.charts UNIT FOLDER`` writes map, contacts and, of a KERS, its root locus as SVG.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,7 @@ def _page(found: TiltMap) -> str:
     rows += [(f"creep in {s.contact}", *(percent(x.creep[i]) for x in points)) for i, s in enumerate(found.spins)]
     rows += [("efficiency", *(percent(x.efficiency) for x in points))]
     parts = [
-        f"<p>Disc {text(found.spins[0].disc)} at {number(found.speed)} rad/s; the end load leaves the unit's margin. "
+        f"<p>Disc {text(found.spins[0].disc)} at {number(found.speed)} rad/s; the end load follows the unit's law. "
         "Contacts, rollers' bearings and oil lose power; gears' bearings do not count. By the hybrid model's table, "
         "the single point also by integration over the ellipses.</p>\n",
         _map_figure(found)("Efficiency, and the largest creep of a contact, over tilt and torque of the last disc. "
@@ -196,9 +196,45 @@ def tilt_figure(unit: GearSystem, instance: Instance) -> str:
                  "Half axes: a along the rolling direction, b across. Dashed: allowed pressure.")  # fmt: skip
 
 
+def locus_figure(unit: GearSystem, torque: float = -2.0, tilts: Sequence[float] = (-0.6, -0.3, 0.0, 0.3, 0.6)) -> str:
+    """Root locus of the shaft's oscillation over the gain of the torque controller, under a torque [N.m]."""
+    gains = np.geomspace(0.02, 10.0, 60)
+    with drawing(1, 1, 3.4, "locus") as (grid, shown):
+        ax: Axes = grid[0, 0]
+        for tilt, colour in zip(tilts, COLOURS, strict=False):
+            one = unit.build("hybrid").instantiate()
+            for name, value in (("theta_start", tilt), ("K_theta", 0.2), ("tau_des", torque)):
+                one.set(f"control.{name}", value)
+            one.initialise()
+            for _ in range(150):
+                one.step(1e-3)
+            error = one.get("control.K_w") * (one.get("shaft.w") - one.get("gear.d.w"))
+            one.set(
+                "control.tau_des", one.get("control.tau_est") + error
+            )  # so that no gain meets the limit of the rate
+            path: list[complex] = []
+            for gain in gains:
+                one.tune("control.K_theta", float(gain))
+                poles = np.linalg.eigvals(one.jacobian())
+                poles = poles[poles.imag > 300.0]  # above those of tilt and end load [rad/s]
+                path.append(min(poles, key=lambda p: abs(p - path[-1]) if path else p.imag))
+            at = np.array(path)
+            ax.plot(at.real, at.imag, color=colour, label=f"{tilt:g} rad")
+            for gain, mark in ((0.2, "o"), (1.0, "s"), (10.0, "^")):
+                ax.plot(*(np.interp(gain, gains, v) for v in (at.real, at.imag)), mark, color=colour)
+        ax.axvline(0.0, color=GREY, lw=1.0)
+        ax.set(xlabel="real part [1/s]", ylabel="imaginary part [rad/s]", title="Poles of the shaft's oscillation")
+        names_beside(ax)
+    return shown()
+
+
 if __name__ == "__main__":
     chosen = load_unit(sys.argv[1])
     assert isinstance(chosen, GearSystem)
     drawn = tilt_map(chosen, {"speed": None, "tilt": None, "torque": None}, lambda *_: None)
-    for file, picture in (("efficiency.svg", _map_figure), ("contact.svg", _contact_figure)):
-        Path(sys.argv[2], file).write_text(picture(drawn)(), encoding="utf-8")
+    made = {"efficiency": _map_figure(drawn)(), "contact": _contact_figure(drawn)()}
+    if chosen.controller.kers:
+        made["locus"] = locus_figure(chosen)
+    for name, shown in made.items():
+        svg = shown[shown.index("<svg") : shown.index("</svg>") + len("</svg>")] + "\n"
+        Path(sys.argv[2], f"{name}.svg").write_text(svg, encoding="utf-8")

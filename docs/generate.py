@@ -50,7 +50,18 @@ PAGES = {  # of the API: title, modules
             "rtcvt.errors",
         ),
     ),
-    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.simulate", "rtcvt.network", "rtcvt.view")),
+    "kinds": (
+        "Kinds of machines",
+        (
+            "rtcvt.kind",
+            "rtcvt.simulate",
+            "rtcvt.network",
+            "rtcvt.network.foreign",
+            "rtcvt.law.file",
+            "rtcvt.law.code",
+            "rtcvt.view",
+        ),
+    ),
     "gears": (
         "Gear systems",
         ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.control.kers", "rtcvt.control.limits"),

@@ -1,4 +1,4 @@
-"""Laws in Python: a kernel in a file next to the one that names it.
+"""Laws in Python: a kernel in a file next to the one that names it::
 
     [components.tcu.law]
     python = "my_law.py"

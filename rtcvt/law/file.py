@@ -1,4 +1,4 @@
-"""Unit files of laws, and the table ``law`` of a component: names, units and equations in TOML.
+"""Unit files of laws, and the table ``law`` of a component: names, units and equations in TOML::
 
     kind = "law"
     name = "slip_control"

@@ -1,4 +1,4 @@
-"""FMUs as components of a system: FMI 2.0 or 3.0 for co-simulation, with signals and without flanges.
+"""FMUs as components of a system: FMI 2.0 or 3.0 for co-simulation, with signals and without flanges::
 
     [components.tcu]
     fmu = "tcu.fmu"  # in the folder of the system file

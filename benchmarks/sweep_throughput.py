@@ -63,8 +63,8 @@ def main(names, points=8):
         with ProcessPoolExecutor(2) as pool:
             list(pool.map(simulated, [name] * points, [parameter] * points, values))
         pooled = used(resource.RUSAGE_CHILDREN) - before
-        print(f"{name:16} {1e-6 / alone:6.3f} M steps/s alone, {1e-6 * steps / swept:6.3f} in a sweep "
-              f"({wall:.1f} s in two threads, {swept:.1f} s of processors), {1e-6 * steps / pooled:6.3f} in a pool")  # fmt: skip
+        each = (("alone", alone), ("in a sweep", swept / steps), ("in a pool", pooled / steps))
+        print(f"{name:16}", *(f"{1e-6 / cost:6.3f} M/s {where}" for where, cost in each), f"{wall:.1f} s for the sweep")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Derivatives of runs by parameters: next to central differences, exact solutions, in optimisers."""
 
+import dataclasses
+
 import fmpy
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from rtcvt.errors import InputError
 from rtcvt.fmu.gradient import Run, sensitivities
 from rtcvt.fmu.native.export import own_platform, write_unit
 from rtcvt.kind import load_unit
+from rtcvt.recording import Signal
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import prepared, simulate
 from rtcvt.unitfile import parse_table
@@ -183,6 +186,30 @@ def test_an_optimiser_finds_the_gain_of_the_kers():
     assert best.success, best.message
     assert len(calls) < 20
     assert abs(best.jac[0]) < 1e-4
+
+
+def test_a_recording_gives_the_parameters_that_made_it():
+    """Of the KERS with noise: within three standard deviations; a parameter without effect has none."""
+    unit, true = rtcvt.load("toroidal_kers"), {"gear.a.J": 0.21, "gear.a.b": 0.009, "control.K_theta": 6.0}
+    run = unit.simulate(duration="3 s", parameters=true)
+    rng, names = np.random.default_rng(4), ["shaft.tau", "gear.a.w", "control.theta"]
+    for name in names:
+        run[name][:] += 0.01 * np.std(run[name]) * rng.normal(size=len(run.time))
+    found = unit.calibrate(run, list(true), names)
+    assert found.converged
+    assert found.runs <= 20
+    for name, value in true.items():
+        assert abs(found.values[name] - value) < 3.0 * found.deviations[name] < 0.03 * value
+    assert max(found.errors.values()) < 0.011
+    engine = rtcvt.load("engine")
+    found = engine.calibrate(engine.simulate(duration="3 s", parameters={"engine.J": 0.18}), ["engine.J", "fuel.rho"],
+                             ["crank.w"])  # fmt: skip
+    assert found.values["engine.J"] == pytest.approx(0.18, rel=1e-6)
+    assert found.deviations["fuel.rho"] == np.inf
+    still = dataclasses.replace(run, signals={**run.signals, "shaft.tau": Signal(0.0 * run.time, "N.m", "")})
+    for signals, said in (([], "at least one"), (["x"], "x: not one of"), (["shaft.tau"], "changes")):
+        with pytest.raises(InputError, match=said):
+            unit.calibrate(still, true, signals)
 
 
 @pytest.mark.parametrize(("parameters", "signals", "said"), [

@@ -807,24 +807,35 @@ typedef float single;
 _DOTS = """\
 #ifdef LANES
 typedef double dot __attribute__((vector_size(8 * LANES), aligned(8))); /* along so many directions */
+#define LANE(a, k) (a)[k]
+#else
+typedef double dot;
+#define LANES 1
+#define LANE(a, k) (a)
+#endif
 
 static inline bool dots_equal(dot a, dot b)
 {
     bool equal = true;
     for (int k = 0; k < LANES; k++) {
-        equal &= a[k] == b[k];
+        equal &= LANE(a, k) == LANE(b, k);
     }
     return equal;
 }
-#else
-typedef double dot;
 
-static inline bool dots_equal(dot a, dot b)
+/* Of the first that differ; else what is given. */
+static inline bool dots_below(bool given, dot a, dot b)
 {
-    return a == b;
+    for (int k = 0; k < LANES; k++) {
+        if (LANE(a, k) < LANE(b, k) || LANE(a, k) > LANE(b, k)) {
+            return LANE(a, k) < LANE(b, k);
+        }
+    }
+    return given;
 }
-#endif
 """
+
+
 _ROWS = r"""/* Functions NAME_any go through rows of numbers. NAME is one of three that are made of each: for any
    processor, and for those with vectors of 256 and 512 bits; which one is decided when the unit is loaded. The bits are
    the same, since no sum is reordered or contracted. */

@@ -34,6 +34,7 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_table, read_toml, shipped_units
 
 if TYPE_CHECKING:
+    from rtcvt.fmu.calibration import Calibration
     from rtcvt.fmu.gradient import Cost, Gradient, Parameters, Sensitivities
     from rtcvt.html import ErrorRow
     from rtcvt.numerics.linearisation import Linear
@@ -66,6 +67,7 @@ _load_plan = lazily("rtcvt.offline.variator.plan:load_plan")
 _run_campaign = lazily("rtcvt.offline.variator.campaign:run_campaign")
 _reduced = lazily("rtcvt.offline.variator.tasks:reduced")
 _sensitivities = lazily("rtcvt.fmu.gradient:sensitivities")
+_calibrate = lazily("rtcvt.fmu.calibration:calibrate")
 _read_run = lazily("rtcvt.hil.recorder:read")
 Input = (
     float | str | Table | Mapping[str, Any] | Callable[[float], float] | ArrayLike | tuple[ArrayLike, ArrayLike]
@@ -408,6 +410,47 @@ class Unit:
             The cost, and its derivatives (N,): what ``scipy.optimize.minimize(..., jac=True)`` takes.
         """
         return self.sensitivities(parameters, scenario, **options).gradient(cost)
+
+    def calibrate(
+        self,
+        recording: Recording,
+        parameters: Parameters,
+        signals: Sequence[str],
+        *,
+        step: Quantity | None = None,
+        model: Fidelity | None = None,
+        runs: int = 20,
+    ) -> Calibration:
+        """Parameters with which a real-time model follows a recording: least squares with exact derivatives.
+
+        Parameters
+        ----------
+        recording : Recording
+            With the inputs of the unit, others keep their start values, and the `signals`, from the unit's start on.
+        parameters : sequence of str or mapping
+            Which; a mapping gives where the search starts, by default at the unit's values.
+        signals : sequence of str
+            Outputs that are compared.
+        step, model
+            As of `simulate`.
+        runs : int
+            The most.
+
+        Returns
+        -------
+        Calibration
+            Values, standard deviations, errors of the signals, see `rtcvt.fmu.calibration`.
+
+        Raises
+        ------
+        InputError
+            An unknown name, a signal that does not change, or a run that fails at the start.
+        """
+        built = self.record.build(model)
+        found: Calibration = _calibrate(
+            built, recording, parameters, signals, _seconds("step", step, built.step_size), runs
+        )
+        return found
 
     def linearise(
         self,

@@ -3,7 +3,9 @@
 Each number ``v`` gets a companion ``v_dot``, its derivative along one direction in the space of the active arguments,
 and each statement is preceded by the statement of the chain rule for the companions (Griewank and Walther,
 *Evaluating Derivatives*, 2008, ch. 3). Values are computed as before, to the same bits. Branches follow the values, so
-at a kink the derivative is that of the executed branch.
+at a kink the derivative is that of the executed branch. Where both values of ``a if c < d else b`` are equal, with
+``c = d``, it is that of the branch which is taken along the direction, along the first one on which c - d depends if
+there are several: an element of the generalised derivative (Khan and Barton, *Optim. Methods Softw.* 30, 2015).
 
 In C a companion has the type ``dot``: `LANES` numbers, one for each of so many directions, or else one number.
 
@@ -51,7 +53,8 @@ _DOT = "_dot"  # of variables
 _COMPANION = {ARRAY: DOTS, FLOAT: DOT}
 _RESULT = Local("result" + _DOT, DOTS)
 _ZERO = Literal(0.0, DOT)
-_LIBRARY = {"sqrt", "fabs", "floor", "ceil"}
+_SNAPPED = "rt_snapped"  # the kernel `rtcvt.numerics.elementary.snapped`
+_LIBRARY = {"sqrt", "fabs", "floor", "ceil", _SNAPPED}
 
 
 def add_tangents(program: Program, entries: Sequence[str]) -> Program:
@@ -298,19 +301,34 @@ class _Tangent:
         if isinstance(e, Unary):
             return _minus(self.dot(e.a))
         if isinstance(e, Choice):
-            return Choice(e.test, self.dot(e.a) or _ZERO, self.dot(e.b) or _ZERO, FLOAT)
+            return Choice(self.along(e), self.dot(e.a) or _ZERO, self.dot(e.b) or _ZERO, DOT)
         if isinstance(e, Call):
             a = e.arguments[0]
             da = self.dot(a)
-            assert da is not None
+            if e.function == _SNAPPED or da is None:
+                return da
             if e.function == "sqrt":
                 slope = Binary("/", Binary("*", Literal(0.5, FLOAT), da, DOT), e, DOT)
                 return Choice(Binary(">", a, Literal(0.0, FLOAT), BOOL), slope, _ZERO, DOT)  # at 0 no 0/0
             if e.function == "fabs":
-                return Choice(Binary("<", a, Literal(0.0, FLOAT), BOOL), Unary("-", da, DOT), da, DOT)
+                return self.dot(Choice(Binary("<", a, Literal(0.0, FLOAT), BOOL), Unary("-", a, FLOAT), a, FLOAT))
             return None  # floor and ceil
         assert isinstance(e, Binary)
         return self.binary(e)
+
+    def along(self, e: Choice) -> Expression:
+        """Which of two values is taken along the direction, where they are equal."""
+        c, d = (e.test.a, e.test.b) if isinstance(e.test, Binary) else (e.test, e.test)
+        if not isinstance(e.test, Binary) or e.test.op not in ("<", "<=", ">", ">=") or c.type != FLOAT:
+            return e.test
+        if e.test.op in (">", ">="):
+            c, d = d, c
+        dots = self.dot(c), self.dot(d)
+        if dots == (None, None):
+            return e.test
+        tie = Binary("&&", Binary("==", c, d, BOOL), Binary("==", e.a, e.b, BOOL), BOOL)
+        below = Call("dots_below", (e.test, dots[0] or _ZERO, dots[1] or _ZERO), BOOL)
+        return Choice(tie, below, e.test, BOOL)
 
     def binary(self, e: Binary) -> Expression | None:
         da, db = self.dot(e.a), self.dot(e.b)

@@ -87,11 +87,11 @@ def follow(end, h, x, u, data):
                     omega = places.speed(i, x, data)
                 ahead = 2.0 * slope - last
                 bend = x[at + GivenX.A] - last
-                largest = last if ahead * last > 0.0 else 0.0
-                if ahead * bend > 0.0 and abs(bend) > abs(largest):
-                    largest = bend
-                if abs(ahead) > 2.0 * abs(largest):
-                    ahead = 2.0 * largest
+                most = last if last > bend else bend
+                most = most if most > 0.0 else 0.0
+                least = last if last < bend else bend
+                least = least if least < 0.0 else 0.0
+                ahead = 2.0 * most if ahead > 2.0 * most else (2.0 * least if ahead < 2.0 * least else ahead)
                 x[at + GivenX.A] = (w - omega) / h + ahead
             else:
                 more = 1.5 * (slope - last)

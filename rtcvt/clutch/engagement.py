@@ -32,6 +32,7 @@ once a reason to open, since d_close is above d_open.
 
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
+from rtcvt.numerics.elementary import snapped
 from rtcvt.table import TINY, Row, Rows
 
 
@@ -174,7 +175,7 @@ def advance(t, h, x, u, p, data, work):
         x[X.R] = x[X.R] - h / p[P.T_O] if x[X.R] - h / p[P.T_O] > 0.0 else 0.0
     x[X.S] += (s_des - x[X.S]) * h / (p[P.T_S] + h)
     if abs(x[X.S] - s_des) < ENGAGED_RTOL:
-        x[X.S] = s_des
+        x[X.S] = snapped(x[X.S], s_des)
 
 
 @kernel

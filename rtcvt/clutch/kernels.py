@@ -20,6 +20,7 @@ beyond these limits are clipped, and the status of the step is 1.
 
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
+from rtcvt.numerics.elementary import snapped
 from rtcvt.table import LOSS, STORED, TINY, Row, Rows
 
 MAX_HEAT = 1e11  # [J]
@@ -244,7 +245,7 @@ def after_step(h, old, x, u, p, data, smooth):
     """The normal force reaches its target exactly; heat is counted up to `MAX_HEAT`."""
     F_des = normal_force(u, p)
     if abs(x[X.F] - F_des) < ENGAGED_RTOL * p[P.F_MAX]:
-        x[X.F] = F_des
+        x[X.F] = snapped(x[X.F], F_des)
     if x[X.Q] > MAX_HEAT:
         x[X.Q] = MAX_HEAT
 

@@ -143,7 +143,7 @@ def cell(data, axis, n, value):
 def share(data, lower, value):
     """Where in the interval at ``data[lower]`` a value is, 0 to 1."""
     s = (value - data[lower]) / (data[lower + 1] - data[lower])
-    if not s > 0.0:
+    if not s >= 0.0:  # at 0 the slope is that of the interval
         return 0.0
     return 1.0 if s > 1.0 else s
 

@@ -1,8 +1,12 @@
 """Derivatives of runs by parameters: next to central differences, exact solutions, in optimisers."""
 
+import dataclasses
+
+import fmpy
 import numpy as np
 import pytest
 from flywheel import Flywheel, build
+from fmpy.fmi3 import FMU3Slave
 from instances import started
 from machines import machines
 from scipy.optimize import minimize
@@ -10,8 +14,11 @@ from scipy.optimize import minimize
 import rtcvt
 from rtcvt.errors import InputError
 from rtcvt.fmu.gradient import Run, sensitivities
+from rtcvt.fmu.native.export import own_platform, write_unit
+from rtcvt.kind import load_unit
+from rtcvt.recording import Signal
 from rtcvt.scenario import Scenario
-from rtcvt.simulate import simulate
+from rtcvt.simulate import prepared, simulate
 from rtcvt.unitfile import parse_table
 
 pytestmark = pytest.mark.needs("cc")
@@ -60,6 +67,62 @@ def test_the_derivative_of_a_step_is_the_limit_of_differences(name):
         compared += smooth.sum()
         np.testing.assert_array_less(np.abs(fine - exact)[smooth], 1e-6 * scale[smooth])
     assert compared > 5 * len(exact)
+
+
+@pytest.mark.parametrize("name", ["clutch", "electric_drive", "engine", "shift_control",
+                                  pytest.param("two_pulley_belt rigid", marks=pytest.mark.slow),
+                                  pytest.param("pushbelt_cvt rigid", marks=pytest.mark.slow)])  # fmt: skip
+def test_at_kinks_a_derivative_is_between_those_of_both_sides(name):
+    """Runs start at kinks: at idle, at a point of a table, at rest, with the clutch at its target."""
+    unit, _, fidelity = name.partition(" ")
+    record = load_unit(unit)
+    model = record.build(fidelity or None)
+    h, scenario = model.step_size, record.scenario[0].model_copy(update={"duration": 3.0 * model.step_size, "tune": {}})
+    one, _, u, _ = prepared(model, scenario, h, None, None)
+    rows = [v for v in (*model.select("parameter"), *model.select("input")) if not (v.choices or v.boolean)]
+    values = {v.name: float(one.p[v.index] if v.causality == "parameter" else u[0, v.index]) for v in rows}
+    found = sensitivities(model, scenario, h, values)
+    outputs = [v.name for v in model.select("output") if not v.boolean]
+    for k, v in enumerate(rows):
+        sides, size = [], 1e-6 * (abs(values[v.name]) or v.nominal or 1.0)
+        for side in (1.0, -1.0):
+            try:
+                moved = sensitivities(model, scenario, h, {**values, v.name: values[v.name] + side * size}).values
+            except InputError:  # out of range
+                continue
+            sides.append(np.array([(moved[n] - found.values[n]) / (side * size) for n in outputs]))
+        exact = np.array([found.derivatives[n][:, k] for n in outputs])
+        if len(sides) == 2:
+            noise = 1e-8 * np.abs([found.values[n] for n in outputs]) + 1e-9
+            room = 1e-3 * np.abs([*sides, exact]).max(axis=0) + noise / size
+            assert np.all((exact > np.minimum(*sides) - room) & (exact < np.maximum(*sides) + room)), v.name
+
+
+def test_an_importer_gets_derivatives_of_an_idling_engine(tmp_path):
+    """Idle speed is a point of the table of torques: along and against the speed, and backwards."""
+    record = load_unit("engine")
+    model = record.build()
+    write_unit(model, tmp_path / "unit.fmu", [own_platform()], 1.0, fmi=3)
+    folder = fmpy.extract(str(tmp_path / "unit.fmu"), str(tmp_path / "unit"))
+    description = fmpy.read_model_description(folder)
+    unit = FMU3Slave(guid=description.guid, unzipDirectory=folder, instanceName="unit",
+                     modelIdentifier=description.coSimulation.modelIdentifier)  # fmt: skip
+    unit.instantiate()
+    unit.enterInitializationMode()
+    unit.exitInitializationMode()
+    places = {v.name: v.valueReference for v in description.modelVariables}
+    drag, rate, w = places["engine.drag"], places["der(state.engine.w)"], places["state.engine.w"]
+    one, sides = started(model), []
+    for d in (1e-4, -1e-4):
+        moved = started(model)
+        moved.x[:] = one.x
+        moved.x[0] += d
+        sides.append((moved.outputs()[model.by_name["engine.drag"].index] - one.get("engine.drag")) / d)
+    found = unit.getDirectionalDerivative([drag, rate], [w], [1.0], 2)
+    assert min(sides) * (1.0 - 1e-6) <= found[0] <= max(sides) * (1.0 + 1e-6)
+    assert found[1] == pytest.approx(-found[0] / one.get("engine.J"), rel=1e-12)
+    assert unit.getAdjointDerivative([drag, rate], [w], [1.0, 0.0], 1) == [found[0]]
+    unit.freeInstance()
 
 
 def flywheel(**tune):
@@ -123,6 +186,30 @@ def test_an_optimiser_finds_the_gain_of_the_kers():
     assert best.success, best.message
     assert len(calls) < 20
     assert abs(best.jac[0]) < 1e-4
+
+
+def test_a_recording_gives_the_parameters_that_made_it():
+    """Of the KERS with noise: within three standard deviations; a parameter without effect has none."""
+    unit, true = rtcvt.load("toroidal_kers"), {"gear.a.J": 0.21, "gear.a.b": 0.009, "control.K_theta": 6.0}
+    run = unit.simulate(duration="3 s", parameters=true)
+    rng, names = np.random.default_rng(4), ["shaft.tau", "gear.a.w", "control.theta"]
+    for name in names:
+        run[name][:] += 0.01 * np.std(run[name]) * rng.normal(size=len(run.time))
+    found = unit.calibrate(run, list(true), names)
+    assert found.converged
+    assert found.runs <= 20
+    for name, value in true.items():
+        assert abs(found.values[name] - value) < 3.0 * found.deviations[name] < 0.03 * value
+    assert max(found.errors.values()) < 0.011
+    engine = rtcvt.load("engine")
+    found = engine.calibrate(engine.simulate(duration="3 s", parameters={"engine.J": 0.18}), ["engine.J", "fuel.rho"],
+                             ["crank.w"])  # fmt: skip
+    assert found.values["engine.J"] == pytest.approx(0.18, rel=1e-6)
+    assert found.deviations["fuel.rho"] == np.inf
+    still = dataclasses.replace(run, signals={**run.signals, "shaft.tau": Signal(0.0 * run.time, "N.m", "")})
+    for signals, said in (([], "at least one"), (["x"], "x: not one of"), (["shaft.tau"], "changes")):
+        with pytest.raises(InputError, match=said):
+            unit.calibrate(still, true, signals)
 
 
 @pytest.mark.parametrize(("parameters", "signals", "said"), [

@@ -46,7 +46,7 @@ def test_every_colour_of_the_sheets_is_declared():
         ROOT / "hil/live.html",
     ]
     used = {name for sheet in sheets for name in re.findall(r"var\(--(\w+)\)", sheet.read_text(encoding="utf-8"))}
-    assert {"ink", "paper", "line"} <= used <= {*SCHEME, "columns", "mark"}
+    assert {"ink", "paper", "line"} <= used <= {*SCHEME, "at", "columns", "mark"}
     assert css().count("{") == css().count("}")
 
 

@@ -100,11 +100,12 @@ def _panel(ax: Axes, second: bool) -> dict[str, Any] | None:
         lines.append(told)
     for patch in ax.patches:
         path = patch.get_path().transformed(patch.get_patch_transform())
+        corners = np.asarray(path.vertices, dtype=float)
         if isinstance(patch, Rectangle) and patch.get_transform() != patch.get_patch_transform() + free:
-            rows = path.vertices[:, 1]
-            areas.append(_area(path.vertices, patch.get_facecolor(), patch.get_alpha(), (rows.min(), rows.max())))
+            rows = corners[:, 1]
+            areas.append(_area(corners, patch.get_facecolor(), patch.get_alpha(), (rows.min(), rows.max())))
         else:
-            areas.append(_area(path.vertices, patch.get_facecolor(), patch.get_alpha()))
+            areas.append(_area(corners, patch.get_facecolor(), patch.get_alpha()))
     for found in ax.collections:
         if isinstance(found, PathCollection):
             at, colours = np.asarray(found.get_offsets(), dtype=float), found.get_facecolor()
@@ -120,7 +121,7 @@ def _panel(ax: Axes, second: bool) -> dict[str, Any] | None:
     named = [found for found in ax.collections if not UNNAMED.fullmatch(str(found.get_label()))]
     shades = [np.concatenate([found.get_facecolor(), found.get_edgecolor()])[0] for found in named]
     key = [{"n": str(found.get_label()), "c": _colour(c, None)} for found, c in zip(named, shades, strict=True)]
-    box = ax.get_position().height * ax.figure.get_figheight() * 96.0
+    box = ax.get_window_extent().height * 96.0 / ax.get_figure(root=True).dpi
     return {
         "title": title, "note": ax.get_title(loc="right"), "x": ax.get_xlabel(), "y": ax.get_ylabel(),
         "xs": _numbers(ax.get_xlim()), "ys": _numbers(ax.get_ylim()), "lines": lines, "rules": rules, "areas": areas,

@@ -1,4 +1,4 @@
-"""A run as a local web page: live signals and histograms, inputs to set, faults to switch.
+"""A run as a local web page: live signals and histograms, pinned gauges, inputs to set, faults to switch.
 
 A small HTTP server on the loopback interface, in threads besides the loop: ``/`` is the page, ``/events`` a stream of
 server-sent events, `RATE` a second, ``/command`` accepts JSON: ``{"set": input, "value": number}``,
@@ -27,7 +27,9 @@ from rtcvt.errors import InputError
 from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import Command, Ending, bin_edges
 from rtcvt.hil.rig import NEVER, Attachment, Running
+from rtcvt.look import css
 from rtcvt.model import Variable
+from rtcvt.quantity import to_si
 from rtcvt.scenario import MESSAGE_FAULTS, Fault, Scenario
 
 PAGE = Path(__file__).with_name("live.html")
@@ -37,6 +39,8 @@ SILENT = 10.0  # [s] after which an incomplete request is dropped
 STALLED = 1.0  # [s] after which a stream that accepts no event is closed
 STREAM_BUFFER = 65536  # [bytes] of events that wait in a stream
 MOST_STREAMS = 8  # at a time; the oldest makes room for a new one
+SHOP = {"rad/s": "rpm", "Pa": "bar", "rad": "deg"}  # units of workshops, which the page shows in place of those of SI
+PINNED = 3  # signals that have a gauge from the beginning
 LOCAL = ("127.0.0.1", "localhost")
 HEADERS = {
     "X-Frame-Options": "DENY",
@@ -109,7 +113,7 @@ class _Page:
 
     def __init__(self, running: Running, name: str, token: str, ended: threading.Event, served: dict[str, int]):
         self.running, self.name, self.token, self.ended, self.served = running, name, token, ended, served
-        self.text = PAGE.read_text(encoding="utf-8")
+        self.text = PAGE.read_text(encoding="utf-8").replace("/*look*/", css())
         self._streams: list[socket.socket] = []  # the oldest first
         self._lock = threading.Lock()
         self._inputs = {v.name: v for v in running.inputs}
@@ -285,18 +289,24 @@ def _about(running: Running, name: str) -> dict[str, Any]:
     def unit(v: Variable) -> str:
         return "" if v.unit == "1" else v.unit
 
+    def shown(v: Variable) -> dict[str, Any]:
+        """Name, unit and, if workshops use another, that and its factor."""
+        other = SHOP.get(v.unit)
+        return {"name": v.name, "unit": unit(v), "shop": other and (other, 1.0 / to_si(f"1 {other}", v.unit))}
+
     first = running.loop.latest()[1:]
+    pinned = sorted(running.outputs, key=lambda v: v.unit not in ("N.m", "rad/s"))[:PINNED]
     inputs = []
     for v in sorted(running.inputs, key=lambda v: v.unit != "N.m"):  # torques first
         start = float(first[v.index])
         reach = max(abs(start), abs(v.nominal or 0.0), 1.0)
         low = -2.0 * reach if v.minimum is None or v.minimum < -1e9 else v.minimum
         high = 2.0 * reach if v.maximum is None or v.maximum > 1e9 else v.maximum
-        inputs.append({"name": v.name, "unit": unit(v), "low": low, "high": high, "start": start})
+        inputs.append({**shown(v), "low": low, "high": high, "start": start})
     return {
         "name": name,
         "step": running.step,
-        "signals": [{"name": v.name, "unit": unit(v)} for v in running.inputs + running.outputs],
+        "signals": [{**shown(v), "first": v in pinned} for v in running.inputs + running.outputs],
         "inputs": inputs,
         "parameters": [
             {

@@ -1,13 +1,16 @@
 """A recording as a picture: signals over time in panels.
 
-Signals of one unit share a panel. Those without a unit have one panel each, since they have nothing in common; more
-than `ALONE` of them share panels with those of their order of magnitude, since a panel costs more time than a line.
-Signals with values 0 and 1 only are bars in one panel. A field, NAME[1] to NAME[n], is a map over place and time. A
-panel has `MOST` lines, each with its own colour; further lines are in the next panel. Where a recording marks an
-injected fault (`flags`, 4), the time is shaded. Names are drawn as plain text, see `rtcvt.look`.
+Signals of one unit share a panel, first those of one part of the unit, then those of one kind: the same last part of
+the name. Those without a unit share a panel with others of their part, or have one each, since they have nothing in
+common; more than `ALONE` of them share panels with those of their order of magnitude, since a panel costs more time
+than a line. Signals with values 0 and 1 only are bars in one panel. A field, NAME[1] to NAME[n], is a map over place
+and time. A panel has `MOST` lines, each with its own colour; further lines are in the next panel. Of more than `ALONE`
+signals, those that never change are left out, unless they are named. Where a recording marks an injected fault
+(`flags`, 4), the time is shaded. Names are drawn as plain text, see `rtcvt.look`.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -18,14 +21,15 @@ import numpy as np
 
 from rtcvt.errors import InputError, near
 from rtcvt.hil.recorder import FLAGS
-from rtcvt.look import AS_TEXT, as_text, legend
+from rtcvt.html import page, text
+from rtcvt.html.charts import inline_svg, with_chart
+from rtcvt.look import COLOURS, HAZE, RC, SOFT, as_text, legend, standalone
 from rtcvt.recording import Recording, optional, replaced_on_success
 
-PICTURES = (".png", ".svg", ".pdf")
+PICTURES = (".png", ".svg", ".pdf", ".html")
 POINTS = 4000  # columns of a diagram: longer signals show the range in each
-MOST = 10  # lines of a panel
-COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b83280", "#6b7a12", "#4a5568", "#d9a400")
-FAULT, _AMBER = 4, "#f6c177"  # bit of `flags`: a fault is injected
+MOST = 6  # lines of a panel
+FAULT = 4  # bit of `flags`: a fault is injected
 _FIELD = re.compile(r"(.+)\[(\d+)\]")
 _CELLS = 8  # smallest number of cells of a field
 ALONE = 20  # signals without a unit that have a panel each
@@ -48,7 +52,7 @@ def draw(recording: Recording, path: Path, names: Sequence[str] | None = None, t
     recording : Recording
         The recording.
     path : Path
-        PNG, SVG or PDF.
+        PNG, SVG or PDF; or HTML, a page with charts.
     names : sequence of str, optional
         Names of signals; by default all.
     title : str
@@ -61,7 +65,7 @@ def draw(recording: Recording, path: Path, names: Sequence[str] | None = None, t
     """
     require_picture(path)
     figure = optional("matplotlib.figure").Figure
-    with optional("matplotlib").rc_context(AS_TEXT):  # ticks are made when they are drawn
+    with optional("matplotlib").rc_context(RC):  # ticks are made when they are drawn
         save(draw_on(figure, recording, names, title)[0].figure, path)
 
 
@@ -76,10 +80,16 @@ def save(figure: Any, path: Path) -> None:
     require_picture(path)
     with replaced_on_success(path) as temporary, catch_warnings():
         filterwarnings("ignore", "Glyph")  # a sign that the font does not have is drawn as a box
-        drawn = BytesIO()  # since Matplotlib's PDF does not survive a full disk
-        with optional("matplotlib").rc_context({"svg.hashsalt": "rtcvt"}):  # the same names in each file
-            figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=110)
-        temporary.write_bytes(drawn.getvalue())
+        drawn, kind = BytesIO(), path.suffix[1:].lower()  # since Matplotlib's PDF does not survive a full disk
+        if kind == "html":
+            title = figure.get_suptitle()
+            body = f"<h1>{text(title)}</h1>\n{with_chart(figure, inline_svg(figure, 'p'))}"
+            drawn.write(page(title, body).encode())
+        else:
+            with optional("matplotlib").rc_context({"svg.hashsalt": "rtcvt", "svg.fonttype": "path"}):
+                figure.savefig(drawn, format=kind, dpi=110)
+        made = drawn.getvalue()
+        temporary.write_bytes(standalone(made.decode()).encode() if kind == "svg" else made)
 
 
 def panels(recording: Recording, names: Sequence[str] | None = None) -> list[Panel]:
@@ -88,33 +98,63 @@ def panels(recording: Recording, names: Sequence[str] | None = None) -> list[Pan
     plain: list[str] = []
     bars: list[str] = []
     fields: dict[str, list[str]] = {}
-    for name in names or (name for name, s in recording.signals.items() if s.values.ndim == 1):
+    for name in names or _changing(recording):
         signal, cell = recording.signals[name], _FIELD.fullmatch(name)
         if cell is not None:
             fields.setdefault(cell[1], []).append(name)
         elif signal.unit != "1":
             units.setdefault(signal.unit, []).append(name)
-        elif np.isin(signal.values, (0.0, 1.0)).all() and name.startswith(("status", "control.", "flags")):
+        elif np.isin(signal.values, (0.0, 1.0)).all() and re.search(r"(^|\.)(status|control|flags|stuck)\b", name):
             bars.append(name)
         else:
             plain.append(name)
     for stem, cells in list(fields.items()):
         if len(cells) < _CELLS:
             units.setdefault(recording.signals[cells[0]].unit, []).extend(fields.pop(stem))
-    found = [
-        Panel("lines", unit, group[k : k + MOST]) for unit, group in units.items() for k in range(0, len(group), MOST)
-    ]
+    groups = [(unit, group) for unit, of_unit in units.items() for group in _kinds(of_unit)]
     shared: dict[object, list[str]] = {}
+    stems = Counter(name.rpartition(".")[0] for name in plain)
     for name in plain:
         size = np.abs(recording.signals[name].values)
         most = np.max(size, initial=0.0, where=np.isfinite(size))
-        shared.setdefault(name if len(plain) <= ALONE else float(np.ceil(np.log10(most))) if most else 0.0, []).append(
-            name
+        stem = name.rpartition(".")[0]
+        alike = (
+            stem
+            if stem and stems[stem] > 1
+            else name
+            if len(plain) <= ALONE
+            else float(np.ceil(np.log10(most)))
+            if most
+            else 0.0
         )
-    found += [Panel("lines", "1", group[k : k + MOST]) for group in shared.values() for k in range(0, len(group), MOST)]
+        shared.setdefault(alike, []).append(name)
+    groups += [("1", group) for group in shared.values()]
+    found = [Panel("lines", unit, group[k : k + MOST]) for unit, group in groups for k in range(0, len(group), MOST)]
     found += [Panel("bars", "", bars)] if bars else []
     number = {name: int(name[name.rindex("[") + 1 : -1]) for cells in fields.values() for name in cells}
     return found + [Panel("map", stem, sorted(cells, key=number.__getitem__)) for stem, cells in fields.items()]
+
+
+def _changing(recording: Recording) -> list[str]:
+    """Signals with one value at a time; of more than `ALONE` of them those that change, if any does."""
+    every = [name for name, s in recording.signals.items() if s.values.ndim == 1]
+    moving = [
+        n for n in every if _FIELD.fullmatch(n) or (v := recording.signals[n].values)[1:].tobytes() != v[:-1].tobytes()
+    ]
+    return moving if moving and len(every) > ALONE else every
+
+
+def _kinds(names: list[str]) -> list[list[str]]:
+    """Signals of one unit by the part that they belong to, if it has several, or by the last part of their name."""
+    if len(names) <= MOST:
+        return [names]
+    groups: dict[tuple[int, str], list[str]] = {}
+    stems, ends = (Counter(name.rpartition(".")[k] for name in names) for k in (0, 2))
+    for name in names:
+        stem, _, end = name.rpartition(".")
+        key = (0, stem) if stem and stems[stem] > 1 else (1, end) if ends[end] > 1 else (2, "")
+        groups.setdefault(key, []).append(name)
+    return [group for _, group in sorted(groups.items(), key=lambda item: item[0][0])]
 
 
 def draw_on(
@@ -129,26 +169,33 @@ def draw_on(
     if not len(recording.time) or not recording.signals:
         raise InputError("recording", "", title, "a recording with samples")
     shown = panels(recording, names)
-    heights = [1.1 if len(p.names) == 1 else 0.25 * len(p.names) + 0.4 if p.kind == "bars" else 2.2 for p in shown]
+    tall = {"lines": 1.6, "map": 2.2}
+    heights = [1.1 if len(p.names) == 1 else tall.get(p.kind, 0.25 * len(p.names) + 0.4) for p in shown]
     if sum(heights) > TALLEST:
         found = f"{sum(len(p.names) for p in shown)} signals in {len(shown)} panels"
         raise InputError("recording", title, found, "fewer in one picture; name them with --signal")
     from matplotlib import rc_context
 
-    with rc_context(AS_TEXT):
-        return _drawn(new(figsize=(11, sum(heights) + 0.9), layout="constrained"), recording, shown, heights, title)
+    with rc_context(RC):
+        return _drawn(
+            new(figsize=(11, sum(heights) + 0.9), layout="constrained"), recording, shown, heights, title, bool(names)
+        )
 
 
-def _drawn(figure: Any, recording: Recording, shown: list[Panel], heights: list[float], title: str) -> Sequence[Any]:
+def _drawn(
+    figure: Any, recording: Recording, shown: list[Panel], heights: list[float], title: str, named: bool
+) -> Sequence[Any]:
     """The axes of panels on a figure."""
     axes: Sequence[Any] = figure.subplots(len(shown), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     faults = _faults(recording)
     for ax, panel in zip(axes, shown, strict=True):
         _DRAWN[panel.kind](ax, recording, panel)
         for begin, end in faults if panel.kind != "map" else ():
-            ax.axvspan(begin, end, color=_AMBER, alpha=0.35, lw=0, zorder=0)
-    if faults:
-        axes[0].set_title("shaded: a fault is injected", loc="right", fontsize="small", color="#8a5a00")
+            ax.axvspan(begin, end, color=HAZE, alpha=0.35, lw=0, zorder=0)
+    left_out = sum(s.values.ndim == 1 for s in recording.signals.values()) - sum(len(p.names) for p in shown)
+    notes = ["shaded: a fault is injected"] if faults else []
+    notes += [f"{left_out} signals that do not change are left out"] if left_out and not named else []
+    axes[0].set_title("; ".join(notes), loc="right", fontsize="small", color=SOFT, fontweight="normal")
     axes[-1].set_xlabel("time [s]")
     figure.suptitle(as_text(title))
     return axes
@@ -164,7 +211,6 @@ def _lines(ax: Any, recording: Recording, panel: Panel) -> None:
     ax.set_ylabel("" if unit == "1" else as_text(unit))
     legend(ax, lines, loc="upper left", bbox_to_anchor=(1.0, 1.1 if single else 1.0), fontsize="small",
           frameon=False)  # fmt: skip
-    ax.grid(True, linewidth=0.3)
 
 
 def _bars(ax: Any, recording: Recording, panel: Panel) -> None:
@@ -175,7 +221,7 @@ def _bars(ax: Any, recording: Recording, panel: Panel) -> None:
     ax.yaxis.tick_right()
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(panel.names) - 0.5, -0.5)
-    ax.grid(True, axis="x", linewidth=0.3)
+    ax.grid(visible=False, axis="y")
 
 
 def _map(ax: Any, recording: Recording, panel: Panel) -> None:
@@ -189,6 +235,7 @@ def _map(ax: Any, recording: Recording, panel: Panel) -> None:
         cmap="RdBu_r" if signed else "viridis", vmin=-most if signed else min(low, 0.0), vmax=most if signed else high,
         interpolation="nearest",
     )  # fmt: skip
+    ax.grid(visible=False)
     ax.set_ylabel("cell")
     ax.set_title(as_text(panel.label), loc="left", fontsize="small")
     ax.figure.colorbar(image, ax=ax, label=as_text(recording.signals[panel.names[0]].unit), pad=0.01)
@@ -218,4 +265,5 @@ def _thinned(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
     n = len(time) // stretch * stretch
     blocks = values[:n].reshape(-1, stretch)
     ends = np.column_stack([np.fmin.reduce(blocks, axis=1), np.fmax.reduce(blocks, axis=1)]).ravel()
-    return np.append(np.repeat(time[:n:stretch], 2), time[n:]), np.append(ends, values[n:])
+    begin_and_middle = np.column_stack([time[:n:stretch], time[stretch // 2 : n : stretch]]).ravel()
+    return np.append(begin_and_middle, time[n:]), np.append(ends, values[n:])

@@ -36,8 +36,8 @@ OVER_TIME = (  # diagrams over time: title, unit, factor, ends of the names of t
     ("engine", "rpm", RPM, (".crank.w", ".control.w_des")),
     ("machine", "rpm", RPM, (".shaft.w",)),
     ("ratio", "1", 1.0, (".ratio.i", ".ratio.des")),
-    ("slip", "%", 100.0, (".slip",)),
-    ("clamping force", "kN", 1e-3, (".clamp.primary.F", ".clamp.secondary.F")),
+    ("slip", "%", 100.0, (".belt.slip",)),
+    ("clamping force", "kN", 1e-3, (".thrust.primary", ".thrust.secondary")),
     ("battery", "%", 100.0, (".battery.s",)),
 )
 
@@ -76,7 +76,7 @@ def drive_of(label: str, run: Result, system: Any) -> Drive:
     every = max(1, len(run.time) // POINTS)
     names = [v.name for v in (*run.model.select("output"), *run.model.select("input"))]
     ends = [end for *_, some in OVER_TIME for end in some]
-    kept = [n for n in names if n.endswith((*ends, ".engine.tau", ".machine.tau"))]
+    kept = [n for n in names if n.endswith((*ends, ".uncertainty.slip", ".engine.tau", ".machine.tau"))]
     signals = {name: run[name][::every].copy() for name in kept}
     return Drive(label, found, run.time[::every], signals, ideal(run, system), tuple(comfort(run)))
 
@@ -283,8 +283,15 @@ def _over_time(drives: Sequence[Drive]) -> str:
                         lw=0.9,
                         label=label,
                     )
+                    band = d.signals.get(name.replace(".belt.slip", ".uncertainty.slip")) if "slip" in name else None
+                    if band is not None:  # a standard deviation
+                        middle, wide, told = factor * d.signals[name], factor * band, "± its uncertainty"
+                        colour = COLOURS[(k + j) % len(COLOURS)]
+                        ax.fill_between(
+                            d.time, middle - wide, middle + wide, color=colour, alpha=0.25, lw=0, label=told
+                        )
             ax.set_title(title)
             ax.set_ylabel("" if unit == "1" else unit)
             names_beside(ax)
-        grid[-1, 0].set_xlabel("s")
+        grid[-1, 0].set_xlabel("time [s]")
     return shown("Extremes of each interval." if len(drives[0].time) > 800 else "Signals.")

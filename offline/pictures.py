@@ -1,5 +1,6 @@
 """Elements of reports: page, sections, verdict and cards; pictures as SVG and charts inside the page."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 from rtcvt.html import COLOURS, figure, number, page, table, text
 from rtcvt.html.charts import inline_svg, with_chart
 from rtcvt.limits import Limited
-from rtcvt.look import GREY, RC, RIGID, legend
+from rtcvt.look import GREY as GREY
+from rtcvt.look import INK as INK
+from rtcvt.look import RC, RIGID, legend
 from rtcvt.variator.layout import SECTIONS
 
 Array = NDArray[np.float64]
@@ -125,8 +128,11 @@ def note_right(ax: Axes, told: str) -> None:
 
 
 def names_beside(ax: Axes) -> None:
-    """Names of the curves, next to the panel."""
+    """Names of the curves, next to the panel; long ones in two lines."""
     legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.5, handlelength=1.5)
+    for name in ax.get_legend().get_texts():
+        if len(name.get_text()) > 18:
+            name.set_text(re.sub(r"^(.{8,}?[._ ])", r"\1\n", name.get_text()))
 
 
 def thin(time: Array, values: Array, intervals: int = INTERVALS) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from numpy.typing import NDArray
 
 from rtcvt.belt.layout import BeltP
@@ -25,8 +26,8 @@ from rtcvt.belt.resonance import bounded_swing
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
-from rtcvt.html import COLOURS, number, table, text
-from rtcvt.look import BAD, INK
+from rtcvt.html import COLOURS, number, percent, table, text
+from rtcvt.look import BAD, GREY, INK
 from rtcvt.model import Books
 from rtcvt.offline.orders import order_amplitude
 from rtcvt.offline.pictures import drawing, names_beside, report
@@ -35,6 +36,7 @@ from rtcvt.simulate import Result, simulate
 
 Array = NDArray[np.float64]
 
+FOG = LinearSegmentedColormap.from_list("fog", [(*to_rgb(GREY), share) for share in (0.0, 1.0)])  # on any paper
 START, SETTLE = 1.0, 0.5  # run-up to the lowest speed, and then [s]
 LEAST = 1e-6  # share of critical damping of a span at least
 
@@ -68,6 +70,7 @@ class SpeedMap:
     shaft: Array  # speed of the driving shaft there [rad/s]
     traces: dict[str, Array]  # tensions of the spans there [N]
     step: float  # [s]
+    share: float  # by which the speed pulsates
 
     def figures(self) -> dict[str, Any]:
         """All of it in numbers, ready for JSON."""
@@ -135,11 +138,11 @@ def speed_map(
     )
     run = simulate(model, scenario, progress=progress)
     asked = low + (high - low) / ramp * np.clip(run.time - (began + kept), 0.0, ramp)
-    return _evaluated(unit, run, asked, orders, windows, began)
+    return _evaluated(unit, run, asked, orders, windows, began, share)
 
 
 def _evaluated(
-    unit: BeltUnit, run: Result, asked: Array, orders: tuple[float, ...], windows: int, began: float
+    unit: BeltUnit, run: Result, asked: Array, orders: tuple[float, ...], windows: int, began: float, share: float
 ) -> SpeedMap:
     names = list(unit.pulleys)
     pairs = [f"{a}_{b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
@@ -191,6 +194,7 @@ def _evaluated(
         w,
         {s: signal(f"{s}.F") for s in pairs},
         run.step,
+        share,
     )
 
 
@@ -248,25 +252,28 @@ def map_page(found: SpeedMap) -> str:
          "which large swings stretch the belt: that of a run-up."),
         ("slip", "Slip", "%", {k: 100.0 * v for k, v in found.slip.items()},
          "Speed of the belt where it leaves a pulley, less that of the rim, by the belt's."),
-        ("use", "Use of friction", "-", found.use, "Largest force on a pulley by the limit of friction. From 1 on it "
-         "slips: each m/s of that adds 0.1 %, times the tension at rest by that of the slack side without inertia, and "
-         "a step within which tensions change much up to 4 %."),
+        ("use", "Use of friction", "share of the limit", found.use,
+         "Largest force on a pulley by the limit of friction. From 1 on it slips: each m/s of that adds 0.1 %, "
+         "times the tension at rest by that of the slack side without inertia, and a step within which tensions change "
+         "much up to 4 %."),
         ("hub", "Hub loads", "N", found.hub, "Largest force of the belt on each pulley."),
         ("loss", "Losses", "W", found.loss, "Mean losses by kind; load: the machines."),
     )  # fmt: skip
     parts = [
         f"<p>Hybrid model, speed of {text(found.unit.driver)} from {number(rpm[0])} to {number(rpm[-1])} rpm within "
-        f"{number(float(found.time[-1]))} s.</p>\n",
-        _campbell(found, loudest, f"Order analysis: spectrum of the tension of the span {text(loudest)} (dark: "
+        f"{number(float(found.time[-1]))} s. It pulsates by {percent(found.share)} at order {number(found.orders[0])}, "
+        "an assumption that <code>--share</code> changes. Loads are those of the unit file, not of scenarios.</p>\n",
+        _campbell(found, loudest, f"Order analysis: spectrum of the tension of the span {text(loudest)} (strong: "
                "large, by its own maximum, 60 dB), engine orders (dashed), first frequencies of the spans across."),
+        _waterfall(found, loudest, "The spectra as lines, raised by their speed; 60 dB are a tenth of the height."),
         table(("span", "engine order", "at [rpm]", "its first frequency [Hz]"), rows, (1, 2, 3)),
         *(_lines(key, head, unit, rpm, lines, about) for key, head, unit, lines, about in pictures),
     ]  # fmt: skip
     return report(title, found.unit.description, parts)
 
 
-def _campbell(found: SpeedMap, span: str, caption: str) -> str:
-    """Spectrum of a span's tension over the speed, with orders and first frequencies."""
+def _spectra(found: SpeedMap, span: str) -> tuple[Array, Array]:
+    """Frequencies [Hz] and levels of a span's tension [dB by the largest], (windows, frequencies), at least -60."""
     parts = np.array_split(np.arange(found.time.size), found.speed.size)
     size = min(part.size for part in parts)
     window = np.hanning(size)
@@ -274,14 +281,33 @@ def _campbell(found: SpeedMap, span: str, caption: str) -> str:
         [np.abs(np.fft.rfft((x - x.mean()) * window)) for x in (found.traces[span][p[:size]] for p in parts)]
     )
     level = 20.0 * np.log10(np.maximum(spectra / spectra.max(), 1e-3))
-    frequencies = np.fft.rfftfreq(size, found.step)
+    return np.fft.rfftfreq(size, found.step), level
+
+
+def _waterfall(found: SpeedMap, span: str, caption: str) -> str:
+    """The spectra of `_campbell` as lines, the slowest at the bottom."""
+    frequencies, level = _spectra(found, span)
+    rpm = found.speed * 30.0 / math.pi
+    shown_to = frequencies <= 1.15 * max(float(f.max()) for f in found.frequency.values())
+    with drawing(1, 1, 4.2, "waterfall") as (grid, shown):
+        ax = grid[0, 0]
+        for speed, line in zip(rpm, level[:, shown_to], strict=True):
+            height = speed + 0.1 * np.ptp(rpm) * (1.0 + line / 60.0)
+            ax.plot(frequencies[shown_to], height, color=COLOURS[0], lw=0.9, label=f"{speed:.0f} rpm")
+        ax.set(title=f"Waterfall of {span}", xlabel="frequency [Hz]", ylabel="speed of the driving shaft [rpm]")
+    return shown(caption)
+
+
+def _campbell(found: SpeedMap, span: str, caption: str) -> str:
+    """Spectrum of a span's tension over the speed, with orders and first frequencies."""
+    frequencies, level = _spectra(found, span)
     rpm = found.speed * 30.0 / math.pi
     top = min(1.15 * max(float(f.max()) for f in found.frequency.values()), float(frequencies[-1]))
     with drawing(1, 1, 4.2, "orders") as (grid, shown):
         ax = grid[0, 0]
         ax.grid(visible=False)
         box = (float(rpm[0]), float(rpm[-1]), 0.0, float(frequencies[-1]))
-        ax.imshow(level.T, origin="lower", aspect="auto", extent=box, cmap="Greys", interpolation="nearest")
+        ax.imshow(level.T, origin="lower", aspect="auto", extent=box, cmap=FOG, interpolation="nearest")
         for order in found.orders:
             ax.plot(rpm, order * found.speed / (2.0 * math.pi), color=INK, lw=1.0, ls=(0, (5, 3)))
         for k, (name, f) in enumerate(found.frequency.items()):

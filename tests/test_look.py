@@ -46,7 +46,7 @@ def test_every_colour_of_the_sheets_is_declared():
         ROOT / "hil/live.html",
     ]
     used = {name for sheet in sheets for name in re.findall(r"var\(--(\w+)\)", sheet.read_text(encoding="utf-8"))}
-    assert {"ink", "paper", "line"} <= used <= {*SCHEME, "columns"}
+    assert {"ink", "paper", "line"} <= used <= {*SCHEME, "at", "columns", "mark"}
     assert css().count("{") == css().count("}")
 
 
@@ -76,7 +76,7 @@ def drawn():
         a.axvspan(0.5, 1.0)
         a.set(title="above", ylabel="N", xlim=(0.0, 2.0))
         b.semilogy(x, 10.0 ** (3.0 * x - 8.0))
-        b.scatter(x, np.full(21, 1e-5))
+        b.scatter(x, np.full(21, 1e-5), color=COLOURS[1], label="points")
         b.set(ylabel="share")
         return picture, inline_svg(picture, "p")
 
@@ -88,7 +88,7 @@ def test_what_is_drawn_is_data_of_a_chart(drawn):
     data = json.loads(found.rpartition('class="chart">')[2].removesuffix("</script>"))
     above, below = data["panels"]
     assert above["lines"][0]["n"] == "square </script>"
-    np.testing.assert_allclose(above["lines"][0]["y"], np.square(above["lines"][0]["x"]), atol=1e-5)
+    np.testing.assert_allclose(above["lines"][0]["y"], np.square(data["xs"][above["lines"][0]["x"]]), atol=1e-5)
     assert above["lines"][0]["c"] == "--blue 1"
     assert above["rules"][0]["h"] == 1.0
     band, span = sorted(above["areas"], key=lambda area: area["i"] is not None)
@@ -99,6 +99,7 @@ def test_what_is_drawn_is_data_of_a_chart(drawn):
     assert {*span["x"]} == {0.5, 1.0}
     assert below["log"] == [False, True]
     assert len(below["dots"]) == 21
+    assert below["key"] == [{"n": "points", "c": "--orange 1"}]
     assert "10⁻⁴" in "".join(below["ticks"][1][1])
 
 

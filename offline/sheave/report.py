@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.html import page, table
+from rtcvt.html import COLOURS, table
 from rtcvt.look import INK, RIGID
-from rtcvt.offline.pictures import drawing
+from rtcvt.offline.pictures import drawing, report
 from rtcvt.offline.sheave.influence import Influence
 from rtcvt.offline.sheave.mesh import mesh
 from rtcvt.offline.sheave.profile import Drawing
@@ -40,7 +40,8 @@ def report_page(name: str, drawn: Drawing, found: Drawn, tan_d: float, used: tup
         ),
         _numbers(found),
     )
-    return page(f"Sheaves of {name}", "\n".join(body))
+    lead = "Finite elements of their drawing: how far they open along the shaft under the belt."
+    return report(f"Sheaves of {name}", lead, body)
 
 
 def _draw_sections(drawn: Drawing, tan_d: float, axes: Any) -> None:
@@ -58,9 +59,10 @@ def _draw_sections(drawn: Drawing, tan_d: float, axes: Any) -> None:
 
 def _draw_compliance(found: Drawn, used: tuple[Array, Array] | None, left: Any, right: Any) -> None:
     for k, (row, polynomial) in enumerate(zip(found.mean, found.a, strict=False)):
-        (line,) = left.plot(1e3 * found.r, 1e9 * row, ".", label=f"k = {k}")
+        colour = COLOURS[k % len(COLOURS)]
+        left.plot(1e3 * found.r, 1e9 * row, ".", color=colour, label=f"k = {k}")
         fine = np.linspace(found.r[0], found.r[-1], 80)
-        left.plot(1e3 * fine, 1e9 * np.polyval(polynomial[::-1], fine), "--", color=line.get_color())
+        left.plot(1e3 * fine, 1e9 * np.polyval(polynomial[::-1], fine), "--", color=colour)
     left.plot(1e3 * found.r, 1e9 * found.mean.sum(0), color=INK, label="sum")
     if used is not None:
         left.plot(1e3 * used[0], 1e9 * used[1], color=RIGID, label="numbers of the file")
@@ -69,10 +71,10 @@ def _draw_compliance(found: Drawn, used: tuple[Array, Array] | None, left: Any, 
     theta = np.linspace(-np.pi, np.pi, 181)
     for sheave, name in ((found.loose, "loose"), (found.fixed, "fixed")):
         for index, style in ((1, ":"), (len(found.r) // 2, "-"), (len(found.r) - 2, "--")):
-            color = RIGID if name == "loose" else INK
+            color = COLOURS[name == "loose"]
             label = f"{name}, {1e3 * found.r[index]:.0f} mm"
             right.plot(np.rad2deg(theta), 1e6 * groove(sheave, index, theta), style, color=color, label=label)
-    right.set(xlabel="angle from the middle of the arc [deg]", ylabel="deflection [um]", xticks=range(-180, 181, 90))
+    right.set(xlabel="angle from the middle of the arc [deg]", ylabel="deflection [µm]", xticks=range(-180, 181, 90))
     right.legend()
 
 

@@ -18,6 +18,7 @@ from rtcvt.recording import write_text
 from rtcvt.variator.capacity import capacity
 
 Array = NDArray[np.float64]
+NEAR = 0.25  # of the logarithm of the ratio: states that show where a law has data
 _SHOWN = ("flank_normal", "flank_longitudinal", "flank_radial", "push", "ring_normal", "tension")
 _LABEL = {
     "zeta": "thrust ratio", "k": "shift coefficient k", "e": "elastic speed loss e", "c": "creep c",
@@ -46,7 +47,7 @@ def reduction_page(reduction: Reduction, heldout: Mapping[str, float]) -> str:
     lead += "Cross-validated errors are those of runs that had no part in the weights."
     parts = [
         _cards(found, heldout),
-        under("laws", "Laws", _laws(found), _law_pictures(reduction), _shift_pictures(reduction)),
+        under("laws", "Laws", _laws(found), _law_pictures(reduction, found["laws"]), _shift_pictures(reduction)),
         under("fields", "Fields", _fields(reduction, found), _mode_pictures(reduction), _field_pictures(reduction)),
         under("heldout", "Held-out runs", _heldout(heldout) if heldout else ""),
         under(
@@ -84,7 +85,7 @@ def _laws(found: Mapping[str, dict[str, dict[str, float]]]) -> str:
     )
 
 
-def _law_pictures(r: Reduction) -> str:
+def _law_pictures(r: Reduction, errors: Mapping[str, Mapping[str, float]]) -> str:
     """Each law over the torque ratio: data, and the law along lines of constant ratio."""
     s, settled = r.samples, r.samples.phase == 0
     xi, i = s.point[settled, 1], s.point[settled, 0]
@@ -92,15 +93,15 @@ def _law_pictures(r: Reduction) -> str:
     line = np.linspace(-0.9, 0.95, 200)
     with drawing(2, 2, 2.6, "laws") as (grid, shown):
         panels = [
-            ("thrust ratio", v["thrust"][settled], lambda e: e["zeta"]),
-            ("speed loss, %", 100.0 * v["slip"][settled], lambda e: 100.0 * (e["e"] + e["c"] * line)),
-            ("loss over F_O v, %", 100.0 * v["loss"][settled], None),
+            ("thrust ratio", v["thrust"][settled], lambda e: e["zeta"], "zeta"),
+            ("speed loss, %", 100.0 * v["slip"][settled], lambda e: 100.0 * (e["e"] + e["c"] * line), "e"),
+            ("loss over F_O v, %", 100.0 * v["loss"][settled], None, None),
             ("largest flank normal force over F_O, times length", r.laws["peak.flank_normal"].data[settled],
-             lambda e: e["peak.flank_normal"]),
+             lambda e: e["peak.flank_normal"], "peak.flank_normal"),
         ]  # fmt: skip
-        for ax, (name, data, law) in zip(grid.ravel(), panels, strict=True):
+        for ax, (name, data, law, band) in zip(grid.ravel(), panels, strict=True):
             dots = ax.scatter(xi, data, c=np.log2(i), cmap="viridis", s=9, vmin=-1.2, vmax=1.2)
-            for ratio, colour in ((0.6, -0.74), (1.0, 0.0), (1.8, 0.85)):
+            for ratio, level in ((0.6, -0.74), (1.0, 0.0), (1.8, 0.85)):
                 z = np.column_stack([np.full(200, ratio), line, np.full(200, 0.02), np.full(200, 1.5), np.ones(200)])
                 e = r.model.evaluate(z)
                 if law is None:
@@ -108,15 +109,23 @@ def _law_pictures(r: Reduction) -> str:
                     values = 100.0 * (e["lambda"] + carried * e["c"] * line**2)
                 else:
                     values = law(e)
-                ax.plot(line, values, color=dots.cmap((colour + 1.2) / 2.4), lw=1.4)
+                colour, near = dots.cmap((level + 1.2) / 2.4), xi[np.abs(np.log(i / ratio)) < NEAR]
+                within = (line >= np.min(near, initial=0.0)) & (line <= np.max(near, initial=0.0))
+                ax.plot(line, values, color=colour, lw=1.0, alpha=0.3)
+                ax.plot(line, np.where(within, values, np.nan), color=colour, lw=1.6, label=f"law, i = {ratio:g}")
+                if band is not None:
+                    rms, own = errors[band]["rms"], band == "e"  # the others: of the logarithm
+                    low, high = (values + k * 100.0 * rms if own else values * np.exp(k * rms) for k in (-1.0, 1.0))
+                    ax.fill_between(line, low, high, where=within, color=colour, alpha=0.15, lw=0.0)
             ax.set_title(name)
-            if name.startswith(("speed", "loss")):
-                top = float(np.quantile(np.abs(data), 0.97))
-                ax.set_ylim(-1.1 * top if name.startswith("speed") else 0.0, 1.1 * top)
+            low, high = np.quantile(data[np.isfinite(data)], (0.015, 0.985))
+            ax.set_ylim(low - 0.15 * (high - low), high + 0.15 * (high - low))
+        grid[0, 0].legend()
         for ax in grid[-1]:
             ax.set_xlabel("torque ratio")
     return shown("Settled states (dots, coloured by ratio: dark 0.45, light 2.4) and the laws at i = 0.6, 1 and "
-                  "1.8, 15 kN, kappa = 0.02 (lines).")  # fmt: skip
+                  "1.8, 15 kN, kappa = 0.02 (lines, pale where no state has about their ratio; bands: the "
+                  "cross-validated RMS error).")  # fmt: skip
 
 
 def _shift_pictures(r: Reduction) -> str:

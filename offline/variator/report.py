@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from rtcvt.html import COLOURS, number, percent, quantity, table, text
+from rtcvt.html import COLOURS, number, percent, quantity, share_bar, table, text
 from rtcvt.look import GREY, INK, RIGID
 from rtcvt.offline.pictures import drawing, mark, note_right, over_sections, report, thin, under, verdict
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
@@ -120,15 +120,14 @@ def _missed(f: Figure) -> str:
 def _errors(figures: Sequence[Figure]) -> str:
     rows = []
     for f in figures:
+        if not np.isfinite([*f.value.values()]).any():
+            continue
         unit = " [points]" if f.points else ""
         hybrid = f.value.get("hybrid", np.nan)
         shown, bar = _amount(f, hybrid), ""
         if f.limit is not None and np.isfinite(hybrid):
-            kind = "" if f.reached else " bad"
-            if not f.reached:
-                shown = mark(False, shown)
-            share = 80.0 * min(hybrid / f.limit, 1.25)
-            bar = f'<span class="bar{kind}"><i style="width:{share:.1f}%"></i><b></b></span>'
+            shown = shown if f.reached else mark(False, shown)
+            bar = share_bar(hybrid / f.limit, bool(f.reached))
         parts = "<br/>".join(f"{text(PARTS[k])}: {_amount(f, v)}" for k, v in f.parts.items() if np.isfinite(v))
         worst = f"{text(f.worst['hybrid'][0])}: {_amount(f, abs(f.worst['hybrid'][1]))}" if "hybrid" in f.worst else ""
         rows.append((

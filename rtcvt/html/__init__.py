@@ -195,6 +195,13 @@ def block(cells: Sequence[Sequence[str]]) -> str:
     return _BLOCK(cells)
 
 
+def share_bar(share: float, good: bool) -> str:
+    """A bar for a share of what is allowed, which a mark shows (HTML); where it is too short, also a factor."""
+    drawn = min(max(share, 0.0), 1.25) if share == share else 1.25
+    told = f' <span class="bad">{number(share, 2)} ×</span>' if share > drawn else ""
+    return f'<span class="bar{"" if good else " bad"}"><i style="width:{80.0 * drawn:.1f}%"></i><b></b></span>{told}'
+
+
 def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
     """Table of errors with their share of the allowed error, by scenario if there are several; `what` is their
     heading."""
@@ -206,11 +213,10 @@ def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
             lines.append((text(row.scenario),))
             before = row.scenario
         good = row.holds
-        share = min(max(row.share, 0.0), 1.25) if row.share == row.share else 1.25
         lines.append((
             f"<code>{text(row.name)}</code>",
             percent(row.value) if good else f'<span class="bad">{percent(row.value)}</span>',
-            f'<span class="bar{"" if good else " bad"}"><i style="width:{80.0 * share:.1f}%"></i><b></b></span>',
+            share_bar(row.share, good),
             percent(row.limit),
             quantity(row.peak, row.unit, digits=3),
         ))  # fmt: skip

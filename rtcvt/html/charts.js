@@ -70,7 +70,7 @@ function plot(holder, panel, all) {
       paths: s.dots ? () => null : undefined, points: {show: s.dots, size: 4}}))],
     cursor: {drag: {x: true, y: false}, sync: {key: `rtcvt ${key}`, scales: ["x", null]}, focus: {prox: 24}},
     focus: {alpha: 0.5},
-    legend: {show: lines.length > 0},
+    legend: {show: lines.length > 0 && lines.length < 13},
     hooks: {
       drawAxes: [u => painted(panel, u, u.ctx, "areas")],
       draw: [u => painted(panel, u, u.ctx, "rest")],
@@ -97,15 +97,18 @@ document.querySelectorAll("script.chart").forEach(data => {
   grid.style.setProperty("--columns", about.columns);
   data.after(grid);
   about.panels.forEach(panel => {
+    panel.lines.forEach(s => { s.x = about.xs[s.x]; });
     const holder = document.createElement("div");
     grid.append(holder);
     plot(holder, panel, all);
+    panel.key.forEach(k => {
+      const name = holder.appendChild(document.createElement("span"));
+      Object.assign(name, {className: "key", textContent: k.n}).style.setProperty("--mark", k.c.startsWith("--") ? `var(${k.c.split(" ")[0]})` : k.c.split(" ")[0]);
+    });
     if (panel.note) Object.assign(holder.insertBefore(document.createElement("small"), holder.firstChild), {textContent: panel.note});
   });
-  const hint = document.createElement("p");
-  hint.className = "hint";
-  hint.textContent = "Drag to zoom, double click to see all, click a name to hide its line.";
-  grid.append(hint);
+  if (!document.querySelector(".hint")) Object.assign(grid.appendChild(document.createElement("p")),
+    {className: "hint", textContent: "Drag to zoom, double click to see all, click a name to hide its line."});
   data.previousElementSibling.classList.add("replaced");
 });
 addEventListener("resize", () => plots.forEach(([u, holder]) => u.setSize({width: holder.clientWidth, height: u.height})));

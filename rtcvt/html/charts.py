@@ -18,7 +18,7 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FixedFormatter, FuncFormatter, LogFormatter, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogFormatter, NullFormatter
 
 from rtcvt.html import number, text
 from rtcvt.look import NAMES
@@ -54,7 +54,7 @@ def with_chart(picture: Figure, svg: str) -> str:
         spec = ax.get_subplotspec()
         if not ax.axison and not ax.has_data():
             continue
-        if spec is None or not ax.axison or ax.get_aspect() != "auto" or ax.images or ax.texts:
+        if spec is None or not ax.axison or ax.get_aspect() != "auto" or ax.images or ax.texts or ax.containers:
             return svg
         place = (spec.rowspan.start, spec.colspan.start)
         panel = _panel(ax, place in panels)
@@ -68,7 +68,11 @@ def with_chart(picture: Figure, svg: str) -> str:
     if not panels:
         return svg
     columns = max(column for _, column in panels) + 1
-    data = json.dumps({"columns": columns, "panels": [panels[k] for k in sorted(panels)]}, separators=(",", ":"))
+    shared: dict[str, int] = {}  # abscissas, each once
+    for line in (line for panel in panels.values() for line in panel["lines"]):
+        line["x"] = shared.setdefault(json.dumps(line["x"]), len(shared))
+    found = {"columns": columns, "xs": list(map(json.loads, shared)), "panels": [panels[k] for k in sorted(panels)]}
+    data = json.dumps(found, separators=(",", ":"))
     for sign in "<>&":
         data = data.replace(sign, f"\\u{ord(sign):04x}")
     return f'<div class="picture">{svg}</div>\n<script type="application/json" class="chart">{data}</script>'
@@ -96,11 +100,12 @@ def _panel(ax: Axes, second: bool) -> dict[str, Any] | None:
         lines.append(told)
     for patch in ax.patches:
         path = patch.get_path().transformed(patch.get_patch_transform())
+        corners = np.asarray(path.vertices, dtype=float)
         if isinstance(patch, Rectangle) and patch.get_transform() != patch.get_patch_transform() + free:
-            rows = path.vertices[:, 1]
-            areas.append(_area(path.vertices, patch.get_facecolor(), patch.get_alpha(), (rows.min(), rows.max())))
+            rows = corners[:, 1]
+            areas.append(_area(corners, patch.get_facecolor(), patch.get_alpha(), (rows.min(), rows.max())))
         else:
-            areas.append(_area(path.vertices, patch.get_facecolor(), patch.get_alpha()))
+            areas.append(_area(corners, patch.get_facecolor(), patch.get_alpha()))
     for found in ax.collections:
         if isinstance(found, PathCollection):
             at, colours = np.asarray(found.get_offsets(), dtype=float), found.get_facecolor()
@@ -113,11 +118,14 @@ def _panel(ax: Axes, second: bool) -> dict[str, Any] | None:
             areas += [_area(p.vertices, found.get_facecolor()[0], found.get_alpha(), inside) for p in found.get_paths()]
         else:
             return None
-    box = ax.get_position().height * ax.figure.get_figheight() * 96.0
+    named = [found for found in ax.collections if not UNNAMED.fullmatch(str(found.get_label()))]
+    shades = [np.concatenate([found.get_facecolor(), found.get_edgecolor()])[0] for found in named]
+    key = [{"n": str(found.get_label()), "c": _colour(c, None)} for found, c in zip(named, shades, strict=True)]
+    box = ax.get_window_extent().height * 96.0 / ax.get_figure(root=True).dpi
     return {
         "title": title, "note": ax.get_title(loc="right"), "x": ax.get_xlabel(), "y": ax.get_ylabel(),
         "xs": _numbers(ax.get_xlim()), "ys": _numbers(ax.get_ylim()), "lines": lines, "rules": rules, "areas": areas,
-        "dots": dots, "log": [ax.get_xscale() == "log", ax.get_yscale() == "log"], "high": round(box),
+        "dots": dots, "key": key, "log": [ax.get_xscale() == "log", ax.get_yscale() == "log"], "high": round(box),
         "ticks": [_ticks(axis) for axis in (ax.xaxis, ax.yaxis)],
     }  # fmt: skip
 
@@ -136,7 +144,7 @@ def _area(vertices: Any, colour: Any, alpha: float | None, inside: tuple[float, 
 
 def _ticks(axis: Any) -> list[Any] | None:
     """Places and texts of ticks that have names, or are on a logarithmic scale."""
-    if not isinstance(axis.get_major_formatter(), FixedFormatter) and axis.get_scale() != "log":
+    if not isinstance(axis.get_major_locator(), FixedLocator) and axis.get_scale() != "log":
         return None
     places = axis.get_majorticklocs()
     return [_numbers(places), axis.get_major_formatter().format_ticks(places)]

@@ -284,6 +284,14 @@ def test_the_page_in_a_browser(kers, tmp_path):
         keep(browser, kept_picture)
         status = browser.evaluate("document.getElementById('status').textContent")
         rows = browser.evaluate("document.querySelectorAll('.row, .parameter').length")
+        browser.evaluate("{ const u = document.getElementById('units'); u.value = 'shop'; }")
+        browser.evaluate(
+            "{ const s = document.getElementById('search'); s.value = 'A.w gear'; s.oninput({target: s}); }"
+        )
+        time.sleep(0.5)
+        every = "[...document.querySelectorAll('{}')].map(e => e.textContent).join()".format
+        gauges, found = browser.evaluate(every(".gauge b")), browser.evaluate(every(".row:not([hidden]) b"))
+        badge = browser.evaluate(f"document.getElementById('badge').className + {every('#badge')}")
         browser.evaluate(
             "{ const f = document.querySelector('[name=\"control.K_theta\"]'); f.value = 0.02; f.onchange(); }"
         )
@@ -302,6 +310,9 @@ def test_the_page_in_a_browser(kers, tmp_path):
     assert rate > 10.0  # 25 a second are sent; the rest is the browser's on a busy machine
     assert rows == len(report.figures["signals"])
     assert status.startswith("t = ")
+    assert [told.rpartition(" ")[2] for told in gauges.split(",")] == ["N.m", "N.m", "rpm"]
+    assert found == "gear.a.w"
+    assert badge.startswith("bad") == ("on time" not in badge)
     demand = kept["control.tau_des"].values
     assert np.abs(demand - 5.0).min() < 0.1
     assert ((kept["flags"].values.astype(int) & 8) > 0).sum() > 20

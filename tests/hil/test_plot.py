@@ -9,7 +9,7 @@ from rows import mistakes
 
 from rtcvt.cli import app
 from rtcvt.errors import InputError
-from rtcvt.hil.plot import COLOURS, MOST, POINTS, _thinned, draw, draw_on, panels
+from rtcvt.hil.plot import MOST, POINTS, _thinned, draw, draw_on, panels
 from rtcvt.hil.recorder import FLAGS, write
 from rtcvt.recording import Recording, Signal
 
@@ -27,7 +27,7 @@ def test_a_picture_holds_all_signals_or_those_named(tmp_path):
     assert "<!-- a.w -->" not in (tmp_path / "b.svg").read_text()
 
 
-def test_panels_are_by_unit_with_ten_colours_and_what_has_no_unit_stands_alone():
+def test_panels_are_by_unit_and_kind_and_what_has_no_unit_stands_alone():
     t = np.arange(50) * 1e-3
     signals = {f"w{k}": Signal(t + k, "rad/s") for k in range(23)} | {
         "slip": Signal(t, "1"),
@@ -38,13 +38,29 @@ def test_panels_are_by_unit_with_ten_colours_and_what_has_no_unit_stands_alone()
     order = np.random.default_rng(0).permutation(16) + 1
     signals |= {f"field.push[{k}]": Signal(np.full(50, float(k)), "N") for k in order}
     found = panels(Recording(t, signals, {}, ""))
-    assert [len(p.names) for p in found] == [MOST, MOST, 3, 1, 1, 2, 16]
-    assert [p.kind for p in found] == ["lines"] * 5 + ["bars", "map"]
-    assert len(set(COLOURS)) == MOST == 10
+    assert [len(p.names) for p in found] == [MOST, MOST, MOST, 5, 1, 1, 1, 16]
+    assert [p.kind for p in found] == ["lines"] * 6 + ["bars", "map"]
     axes = draw_on(Figure, Recording(t, signals, {}, ""))
-    assert len({line.get_color() for line in axes[0].lines}) == 10
+    assert len({line.get_color() for line in axes[0].lines}) == MOST
     image = axes[-1].images[0].get_array()
     assert (image[:, 0] == np.arange(1.0, 17.0)).all()  # cells in the order of their numbers
+
+
+def test_parts_and_kinds_have_panels_and_constants_are_left_out():
+    t = np.arange(50) * 0.02
+    names = [f"{p}.{n}" for p in ("crank", "pump", "fan") for n in ("F_x", "F_y")] + ["crank_pump.F", "pump_fan.F", "N"]
+    made = Recording(
+        t, {n: Signal(t, "N") for n in names} | {f"k{n}": Signal(0.0 * t, "Pa") for n in range(20)}, {}, ""
+    )
+    assert [p.names for p in panels(made)] == [names[:2], names[2:4], names[4:6], names[6:8], ["N"]]
+    assert draw_on(Figure, made)[0].get_title(loc="right") == "20 signals that do not change are left out"
+
+
+def test_a_page_has_charts(tmp_path):
+    draw(recording(), tmp_path / "a.html", title="<a>")
+    found = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "<h1>&lt;a&gt;</h1>" in found
+    assert 'class="chart"' in found
 
 
 MARKUP = (r"y$\frac{$", "_y", "a$b$c", "_child0", r"\frac", "%d", "{x}", "caf\udce9", "a_b^c", "漢")
@@ -56,7 +72,7 @@ def test_names_of_signals_units_and_files_are_text(tmp_path, suffix, recwarn):
     signals = {name: Signal(np.sin(t), "1") for name in MARKUP}
     signals |= {f"status.{name}": Signal(0.0 * t, "1") for name in MARKUP}
     signals |= {f"_$f{{[{k}]": Signal(t, "_$u{$") for k in range(1, 9)} | {"w": Signal(t, "_$v{$")}
-    draw(Recording(t, signals, {}, ""), path, title="_$t{$\udce9.h5")
+    draw(Recording(t, signals, {}, ""), path, list(signals), title="_$t{$\udce9.h5")
     assert not len(recwarn)
     if suffix == "svg":
         found = path.read_text()
@@ -68,11 +84,11 @@ def test_many_signals_without_a_unit_share_panels_by_their_size_and_too_many_are
     t = np.arange(50) * 0.02
     signals = {f"s{k}": Signal(t + 10.0 ** (k % 3), "1") for k in range(300)} | {"zero": Signal(0.0 * t, "1")}
     found = panels(Recording(t, signals, {}, ""))
-    assert sorted({len(p.names) for p in found}) == [1, MOST]
-    assert len(found) == 31
+    assert sorted({len(p.names) for p in found}) == [4, MOST]
+    assert len(found) == 51
     assert all(len({int(name[1:]) % 3 for name in p.names}) == 1 for p in found if len(p.names) == MOST)
     many = Recording(t, {f"s{k}": Signal(t, "N") for k in range(3000)}, {}, "")
-    with pytest.raises(InputError, match=r"3000 signals in 300 panels.*--signal"):
+    with pytest.raises(InputError, match=r"3000 signals in 500 panels.*--signal"):
         draw(many, tmp_path / "a.png")
     assert not list(tmp_path.iterdir())
 

@@ -63,7 +63,8 @@ def test_the_command_writes_page_and_figures(tmp_path):
     options = ["--low", "120 rad/s", "--high", "200 rad/s", "--time", "5 s", "-o", str(page), "--json", str(figures)]
     done = CliRunner().invoke(app, ["map", str(SERPENTINE), *options])
     assert done.exit_code == 0, done.output
-    assert page.read_text().count("<svg") == 6
+    assert page.read_text().count("<svg") == 7
+    assert "pulsates by 2 % at order" in page.read_text()
     numbers = json.loads(figures.read_text())
     assert numbers["driver"] == "crank"
     assert len(numbers["f_1_Hz"]["pump_ac"]) == len(numbers["speed_rad_s"])

@@ -13,6 +13,7 @@ from rows import DATA, mistakes, text_of
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
+from rtcvt.fmu.gradient import sensitivities
 from rtcvt.fmu.native.export import export_native
 from rtcvt.fmu.ssp import export_ssp
 from rtcvt.hil import stepped
@@ -103,6 +104,8 @@ def test_a_run_is_repeated_with_the_same_bits_and_its_state_is_not_copied(folder
     for act in (one.copy, one.get_state):
         with pytest.raises(InputError, match=r"tcu.fmu.*no FMU where states are copied"):
             act()
+    with pytest.raises(InputError, match=r"tcu.fmu.*no FMU in a run with derivatives"):
+        sensitivities(one.model, system(SYSTEM, folder).scenario[0], 1e-3, ["tcu.k"])
     one.initialise()
     with pytest.raises(InputError, match=r"components.tcu.step = 0.01: a multiple of the step of the run, 0.004 s"):
         [one.step(4e-3) for _ in range(3)]

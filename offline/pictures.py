@@ -129,8 +129,8 @@ def note_right(ax: Axes, told: str) -> None:
 
 def names_beside(ax: Axes) -> None:
     """Names of the curves, next to the panel; long ones in two lines."""
-    legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.5, handlelength=1.5)
-    for name in ax.get_legend().get_texts():
+    made = legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.5, handlelength=1.5)
+    for name in made.get_texts():
         if len(name.get_text()) > 18:
             name.set_text(re.sub(r"^(.{8,}?[._ ])", r"\1\n", name.get_text()))
 

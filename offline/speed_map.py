@@ -281,7 +281,7 @@ def _spectra(found: SpeedMap, span: str) -> tuple[Array, Array]:
         [np.abs(np.fft.rfft((x - x.mean()) * window)) for x in (found.traces[span][p[:size]] for p in parts)]
     )
     level = 20.0 * np.log10(np.maximum(spectra / spectra.max(), 1e-3))
-    return np.fft.rfftfreq(size, found.step), level
+    return np.fft.rfftfreq(size, found.step).astype(np.float64), level
 
 
 def _waterfall(found: SpeedMap, span: str, caption: str) -> str:

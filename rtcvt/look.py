@@ -121,7 +121,7 @@ def as_text(name: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
 
 
-def legend(ax: Any, drawn: Sequence[Any] | None = None, **look: Any) -> None:
+def legend(ax: Any, drawn: Sequence[Any] | None = None, **look: Any) -> Any:
     """A legend with the label of each artist as it is; by default of all in the axes that were given a label."""
     if drawn is None:
         every = (*ax.lines, *ax.patches, *ax.collections, *ax.containers)
@@ -129,3 +129,4 @@ def legend(ax: Any, drawn: Sequence[Any] | None = None, **look: Any) -> None:
     made = ax.legend(drawn, [" "] * len(drawn), **look)
     for text, artist in zip(made.get_texts(), drawn, strict=True):
         text.set_text(as_text(artist.get_label()))
+    return made

@@ -10,6 +10,7 @@ half of one. A device or pipe is written to and never replaced.
 import csv
 import logging
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -156,13 +157,34 @@ class Recording:
         return frame
 
     def to_xarray(self) -> Any:
-        """An xarray.Dataset over the coordinate ``time``; each variable has ``units`` and ``long_name``."""
+        """An xarray.Dataset over the coordinate ``time``; each variable has ``units`` and ``long_name``.
+
+        A field, the signals NAME[1] to NAME[n], is also one variable NAME over ``time`` and ``cell_n``; that of a belt
+        has the coordinates ``section_n`` and ``place_n``: the middle of the cell, 0 to 1 in the first section.
+        """
         xarray = optional("xarray")
-        found = {
+        found: dict[str, Any] = {
             name: ("time", s.values, {"units": s.unit, "long_name": s.description}) for name, s in self.signals.items()
         }
-        time = ("time", self.time, {"units": "s"})
-        return xarray.Dataset(found, {"time": time}, {k: str(v) for k, v in self.attributes.items()})
+        coordinates: dict[str, Any] = {"time": ("time", self.time, {"units": "s"})}
+        cells: dict[str, list[Signal]] = {}
+        for name, s in self.signals.items():
+            if (part := re.fullmatch(r"(.+)\[(\d+)\]", name)) and int(part[2]) == len(cells.get(part[1], ())) + 1:
+                cells.setdefault(part[1], []).append(s)
+        for name, some in cells.items():
+            dim = f"cell_{len(some)}"
+            placed = [re.fullmatch(r"(.+): (.+), cell (\d+) of (\d+)", s.description) for s in some]
+            about = placed[0][1] if placed[0] else some[0].description
+            values = np.stack([s.values for s in some], axis=-1)
+            found[name] = (("time", dim), values, {"units": some[0].unit, "long_name": about})
+            coordinates[dim] = (dim, np.arange(1, len(some) + 1), {"units": "1"})
+            sections = [p[2] for p in placed if p]
+            if len(sections) == len(some):
+                order = list(dict.fromkeys(sections))
+                at = [order.index(p[2]) + (int(p[3]) - 0.5) / int(p[4]) for p in placed if p]
+                coordinates[f"section_{len(some)}"] = (dim, sections)
+                coordinates[f"place_{len(some)}"] = (dim, at, {"units": "1", "long_name": "sections of the belt"})
+        return xarray.Dataset(found, coordinates, {k: str(v) for k, v in self.attributes.items()})
 
     def plot(self, *names: str, title: str = "") -> Any:
         """Draw signals over time with matplotlib, by default all; returns the axes, one for each panel."""

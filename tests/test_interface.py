@@ -8,6 +8,7 @@ import pytest
 
 import rtcvt
 from rtcvt.kind import load_unit
+from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import chosen_scenario
 from rtcvt.simulate import simulate
 
@@ -223,3 +224,18 @@ def test_mistakes(gears, call, message, tmp_path, monkeypatch):
     with pytest.raises(rtcvt.InputError, match=message):
         call(gears)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_field_has_its_cells_as_coordinates():
+    pytest.importorskip("xarray")
+    t, about = np.arange(3.0), "flank normal force: {}, cell {} of 2"
+    cells = [(section, k) for section in ("primary arc", "push span") for k in (1, 2)]
+    signals = {f"field.f[{k + 1}]": Signal(t + k, "N/m", about.format(*c)) for k, c in enumerate(cells)}
+    found = Recording(t, signals | {"odd[7]": Signal(t, "1")}, {}, "").to_xarray()
+    field = found["field.f"]
+    assert field.dims == ("time", "cell_4")
+    assert field.attrs == {"units": "N/m", "long_name": "flank normal force"}
+    np.testing.assert_array_equal(field.values, t[:, None] + np.arange(4))
+    assert list(found["place_4"].values) == [0.25, 0.75, 1.25, 1.75]
+    assert list(found["section_4"].values) == [c[0] for c in cells]
+    assert "odd" not in found

@@ -70,6 +70,7 @@ PLATFORMS = {  # folder of the binary in FMI 2.0: zig's name of the target, suff
 }
 ELF = ("linux64", "aarch64-linux")  # of 64 bits
 SOURCES = "sources"  # asked for like a platform
+WASM = "wasm"  # a page, see `rtcvt.fmu.native.wasm`
 LARGE = 100_000  # numbers in the constants from which a unit leaves them out
 FMI3_FOLDERS = {  # others as above
     "linux64": "x86_64-linux",
@@ -522,10 +523,10 @@ def native_description(
 
 def _compiler(name: str) -> list[str]:
     """Command that compiles for a platform."""
-    if name not in PLATFORMS:
+    if name not in (*PLATFORMS, WASM):
         raise InputError("native export", "platform", name, f"one of {', '.join((*PLATFORMS, SOURCES))}")
     if importlib.util.find_spec("ziglang") is not None:
-        target = ["-target", PLATFORMS[name][0], "-fno-sanitize=undefined", "-g0"]
+        target = ["-target", "wasm32-wasi" if name == WASM else PLATFORMS[name][0], "-fno-sanitize=undefined", "-g0"]
         return [sys.executable, "-P", "-m", "ziglang", "cc", *target, *(FLAGS_32 if name.endswith("32") else [])]
     own = shutil.which("cc") if (platform.system(), platform.machine()) == ("Linux", "x86_64") else None
     if name == "linux64" and own is not None:
@@ -556,7 +557,11 @@ def compile_unit(sources: Path, binary: Path, name: str, more: Sequence[str] = (
         There is no compiler for the platform, or it fails.
     """
     made = os.path.relpath(binary, sources)  # zig's linker does not accept every name of a folder, such as one with %
-    command = [*_compiler(name), *FLAGS, *more, "-I", ".", "all.c", "-o", made]
+    flags, source = FLAGS, "all.c"
+    if name == WASM:  # a library that a script starts
+        flags = [*(flag for flag in FLAGS if flag not in ("-fPIC", "-shared")), "-mexec-model=reactor"]
+        source = "page.c"
+    command = [*_compiler(name), *flags, *more, "-I", ".", source, "-o", made]
     if "linux" in name:
         command += ["-lm", "-Wl,-z,now,-z,relro"]
     if "darwin" in name:

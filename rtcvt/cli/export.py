@@ -63,7 +63,7 @@ def export(
             "--platform",
             metavar="NAME",
             help="Of a native unit: linux64, win64, darwin64, aarch64-linux, aarch64-darwin, linux32, win32 or "
-            "sources. Repeatable; default: this machine's.",
+            "sources. Repeatable; default: this machine's. wasm alone: a page that runs it, a draft.",
         ),
     ] = None,
     flanges: Annotated[
@@ -118,6 +118,12 @@ def export(
     given = assignments(settings)
     built = chosen.build(cast(Any, model.value) if model else None, substeps, given, "--set")
     version: Literal[2, 3] = 3 if fmi is Fmi.three else 2
+    if platforms == ["wasm"]:
+        from rtcvt.fmu.native.wasm import export_page
+
+        path = export_page(built, output or Path(f"{chosen.name}.html"))
+        say(f"{built.name}, {built.fidelity} model in a page, a draft: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+        return
     if cross_check:
         from rtcvt.fmu.native.reference import cross_check_files, write_cross_check
 

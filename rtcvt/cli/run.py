@@ -3,6 +3,7 @@
 import re
 import zipfile
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -344,21 +345,20 @@ def plot(
     from rtcvt.hil.plot import draw, require_picture, save
     from rtcvt.hil.recorder import read
     from rtcvt.kind import kinds
+    from rtcvt.look import RC
+    from rtcvt.recording import optional
     from rtcvt.sweep_picture import picture
 
     path = output or recording.with_suffix(".png")
     require_picture(path)
-    swept = picture(recording, signals)
-    if swept is not None:
-        save(swept, path)
-        say(f"picture: {path}")
-        return
-    drawn = (kind.picture(recording) for kind in kinds() if kind.picture is not None and not signals)
-    figure = next((figure for figure in drawn if figure is not None), None)
-    if figure is not None:
-        save(figure, path)
-        say(f"picture: {path}")
-        return
+    of_kinds: list[Any] = [kind.picture for kind in kinds() if kind.picture is not None and not signals]
+    with optional("matplotlib").rc_context(RC):
+        drawn = (of(recording) for of in (partial(picture, patterns=signals), *of_kinds))
+        figure = next((figure for figure in drawn if figure is not None), None)
+        if figure is not None:
+            save(figure, path)
+            say(f"picture: {path}")
+            return
     found = (kind.recording(recording) for kind in kinds() if kind.recording is not None)
     draw(next((of for of in found if of is not None), None) or read(recording), path, signals, recording.name)
     say(f"picture: {path}")

@@ -216,7 +216,7 @@ def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
         lines.append((
             f"<code>{text(row.name)}</code>",
             percent(row.value) if good else f'<span class="bad">{percent(row.value)}</span>',
-            share_bar(row.share, good),
+            share_bar(row.share, bool(good)),
             percent(row.limit),
             quantity(row.peak, row.unit, digits=3),
         ))  # fmt: skip

@@ -80,7 +80,10 @@ def with_chart(picture: Figure, svg: str) -> str:
 
 def _panel(ax: Axes, second: bool) -> dict[str, Any] | None:
     """Contents of axes; None if they have something that is no chart."""
-    lines, rules, areas, dots = [], [], [], []
+    lines: list[dict[str, Any]] = []
+    rules: list[dict[str, Any]] = []
+    areas: list[dict[str, Any]] = []
+    dots: list[list[Any]] = []
     title, free = ax.get_title(loc="left"), ax.transData
     for line in ax.lines:
         colour = _colour(line.get_color(), line.get_alpha())
@@ -121,7 +124,7 @@ def _panel(ax: Axes, second: bool) -> dict[str, Any] | None:
     named = [found for found in ax.collections if not UNNAMED.fullmatch(str(found.get_label()))]
     shades = [np.concatenate([found.get_facecolor(), found.get_edgecolor()])[0] for found in named]
     key = [{"n": str(found.get_label()), "c": _colour(c, None)} for found, c in zip(named, shades, strict=True)]
-    box = ax.get_window_extent().height * 96.0 / ax.get_figure(root=True).dpi
+    box = ax.get_window_extent().height * 96.0 / ax.figure.dpi
     return {
         "title": title, "note": ax.get_title(loc="right"), "x": ax.get_xlabel(), "y": ax.get_ylabel(),
         "xs": _numbers(ax.get_xlim()), "ys": _numbers(ax.get_ylim()), "lines": lines, "rules": rules, "areas": areas,

@@ -148,7 +148,7 @@ def reduced(
         more = correct(load_spatial(spatial, samples.belt, progress), found.model) if spatial else None
     model, missed = found.model, {}
     if more is not None:
-        model = rounded(replace(model, correction=more.coefficients, deviation=more.deviation))
+        model = rounded(replace(model, correction=more.coefficients, fields=more.fields, deviation=more.deviation))
         missed = dict(more.errors)
     figures = figures_of(found) | {"heldout": errors, "spatial": missed}
     kept = {f"crossed.{law}.{k}": e[k] for law, e in figures["laws"].items() for k in ("rms", "median", "max")}

@@ -2,8 +2,8 @@
 
 Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and those of the
 reduction. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``thrust``, ``laws``: coefficients
-of the splines; ``uncertainty``, ``correction`` and ``deviation``, if there are any; ``peaks``: names, weights, both
-layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights, modes, singular
+of the splines; ``uncertainty``, ``correction``, ``deviation`` and ``falling``, if there are any; ``peaks``: names,
+weights, both layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights, modes, singular
 values, and weights of the correction, if there are any;
 ``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset
 has ``units`` and ``description``. Coefficients are multiples of `GRAIN`; modes and weights are in single precision. The
@@ -65,6 +65,7 @@ def rounded(model: ReducedModel) -> ReducedModel:
         laws=grained(model.laws),
         uncertainty=grained(model.uncertainty),
         correction=single_precision(model.correction),
+        falling=grained(model.falling),
         peaks=tuple(replace(a, weights=single_precision(a.weights)) for a in model.peaks),
         peak_networks=networks(model.peak_networks),
         networks=networks(model.networks),
@@ -122,6 +123,8 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
             of = "thrust ratio, slip, losses, shift rate, exit forces, ring to pillar, peaks"
             write("correction", single(model.correction), "1", f"{about}: {of}, spatial less planar")
             write("deviation", model.deviation, "1", "standard deviations of the corrections")
+        if model.falling.size:
+            write("falling", single(model.falling), "1", f"{about}: more of the slip, so that it falls with the force")
         write("peaks/name", [a.name for a in model.peaks], "1", "forces, of which the largest magnitude over the belt")
         weights = single([a.weights for a in model.peaks])
         write("peaks/weights", weights, "1", "of the units and of 1, a row for each logarithm")
@@ -220,6 +223,7 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
         array("correction") if "correction" in file else np.zeros((0, 0, 0, 0, 0)),
         array("deviation") if "deviation" in file else np.zeros(len(UNCERTAIN)),
         number("slide") if "slide" in file else 0.0,
+        array("falling") if "falling" in file else np.zeros((0, 0, 0, 0)),
     )  # fmt: skip
 
 
@@ -259,6 +263,8 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
     require(fits, "correction", f"{len(CORRECTIONS)} differences and one of each peak")
     both = m.correction.size and m.uncertainty.size
     require(not both or m.correction.shape[:4] == m.uncertainty.shape[:4], "correction", "the splines of uncertainty")
+    fits = not m.falling.size or (m.falling.shape == m.laws.shape[:4] and plain(m.falling))
+    require(fits, "falling", "a number for each spline of the laws")
     fits = m.deviation.shape == (len(UNCERTAIN),) and plain(m.deviation) and bool(np.all(m.deviation >= 0.0))
     require(fits, "deviation", "four numbers from 0 on")
     for key, networks in (("peaks", m.peak_networks), ("networks", m.networks)):

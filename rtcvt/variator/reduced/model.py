@@ -101,7 +101,8 @@ class ReducedModel:
     splines of ln s by `UNCERTAIN`, empty: unknown; correction, of the same splines: by `CORRECTIONS` and peaks, empty:
     none;
     deviation (4,): standard deviations of the corrections by `UNCERTAIN`; slide: A of the shift rate of a belt that
-    slides on the primary.
+    slides on the primary; falling (n_1, n_2, n_3, n_4): what makes the corrected slip fall as the clamping grows, added
+    to the coefficients of asinh((e + c xi)/0.002), empty: nothing.
     """
 
     name: str
@@ -124,6 +125,7 @@ class ReducedModel:
     correction: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, 0)))
     deviation: Array = field(default_factory=lambda: np.zeros(len(UNCERTAIN)))
     slide: float = 0.0
+    falling: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0)))
 
     @property
     def in_y(self) -> int:
@@ -134,7 +136,8 @@ class ReducedModel:
     def planar(self) -> "ReducedModel":
         """The model without corrections."""
         fields = tuple(replace(f, across=f.across[:0]) for f in self.fields)
-        return replace(self, correction=self.correction[:0], deviation=np.zeros(len(UNCERTAIN)), fields=fields)
+        none = np.zeros(len(UNCERTAIN))
+        return replace(self, correction=self.correction[:0], deviation=none, fields=fields, falling=self.falling[:0])
 
     @cached_property
     def tables(self) -> tuple[Array, Array, Array]:
@@ -158,9 +161,12 @@ class ReducedModel:
                 s = np.exp(2.0 * at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2
                 aside = single_precision(np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4))
         T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
-        slip = laws[..., n : 2 * n] @ T.T
-        if np.diff(slip, axis=1).min() < 0.0:
-            laws[..., n : 2 * n] = grained(rising(slip) @ np.linalg.inv(T).T)
+        for more in (None, self.falling) if self.falling.size else (None,):
+            if more is not None:
+                laws[..., n] += more
+            slip = laws[..., n : 2 * n] @ T.T
+            if np.diff(slip, axis=1).min() < 0.0:
+                laws[..., n : 2 * n] = grained(rising(slip) @ np.linalg.inv(T).T)
         return thrust, laws, aside
 
     def beyond(self, low: float, high: float) -> str:

@@ -1,11 +1,13 @@
 """Reduction: evidence against the normal distribution, laws that are known, signs, and the aligned fields of a run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, isotonic_regression
 from scipy.stats import multivariate_normal
 from synthetic_campaign import BELT, CARRIED, laws_at, synthetic
 from typer.testing import CliRunner
@@ -17,7 +19,7 @@ from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
-from rtcvt.offline.variator import fields, process, tasks
+from rtcvt.offline.variator import fields, monotone, process, tasks
 from rtcvt.offline.variator.alignment import dimensionless
 from rtcvt.offline.variator.exchange import exchanged
 from rtcvt.offline.variator.fields import KEPT
@@ -389,3 +391,29 @@ def test_the_prior_may_be_a_shipped_model(monkeypatch):
     given = dict.fromkeys(("name", "report", "json")) | {"heldout": (), "spatial": ()}
     with pytest.raises(StopIteration, match="pushbelt_24mm_belief"):
         tasks.reduce([], given | {"output": Path("out.h5"), "prior": Path("pushbelt_24mm_belief")}, None)
+
+
+def test_the_nearest_that_conditions_allow_are_those_of_isotonic_regression():
+    """Conditions c_k <= c_k+1, whose nearest numbers are known; SciPy's for 40 of them."""
+    rng = np.random.default_rng(3)
+    c = np.cumsum(rng.normal(0.1, 1.0, 40))
+    falls = sp.csr_array(sp.diags_array([np.ones(39), -np.ones(39)], offsets=[0, 1], shape=(39, 40)) / np.sqrt(2.0))
+    assert_allclose(monotone._nearest(falls, c), isotonic_regression(c).x, atol=0.05)
+    assert_allclose(monotone._nearest(falls, np.sort(c)), np.sort(c))
+
+
+def test_slip_of_a_reduced_model_falls_with_the_clamping(reduced):
+    """At random places inside, along the clamping; the first law is what a law must not be."""
+    model = reduced[0].model
+    n = model.in_y
+    wrong = model.laws.copy()
+    wrong[..., n] += 2.0 * np.linspace(-1.0, 1.0, wrong.shape[3])  # grows with f
+    wrong = replace(model, laws=wrong)
+    mended = wrong.laws.copy()
+    mended[..., n] += monotone.monotone_slip(wrong)
+    rng = np.random.default_rng(4)
+    z = rng.uniform([0.6, 0.2, 0.01, 0.8, 1.0], [2.0, 0.7, 0.1, 2.0, 1.0], (300, 5))
+    more = z * [1.0, 1.0 / 1.2, 1.0 / 1.2, 1.2, 1.0]
+    for found, most in ((wrong, None), (replace(wrong, laws=mended), 2e-4)):
+        a, b = (f["e"] + f["c"] * p[:, 1] for f, p in ((found.evaluate(p), p) for p in (z, more)))
+        assert (b - a).max() > 1e-3 if most is None else (b - a).max() < most

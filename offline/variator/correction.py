@@ -8,8 +8,7 @@ constant too; the other differences are zero far from all points, where the laws
 length of a process is below half the standard deviation of the places, since some hundred points contain nothing about
 faster changes. Processes of nine tenths of the points, each with its own lengths, predict the others: if their squared
 errors are not less than those of the differences, by Student's t test of the pairs, there is no correction. States next
-to macro-slip have less weight for slip, states that vibrate or drift for the thrust ratio. k is corrected by windows
-that shift.
+to macro-slip have less weight for slip. k is corrected by windows that shift.
 
 Coefficients of fields differ by other weights of the networks' units (`fields`), which bend where fronts move along the
 belt: ridge regression of all windows, with the penalty of `PENALTIES` that predicts left-out runs best.
@@ -33,7 +32,7 @@ from rtcvt.errors import InputError
 from rtcvt.kind import Progress
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.variator.alignment import Samples, load_samples
-from rtcvt.offline.variator.laws import NEAR, SLIP, Data, certainty, data_of, shift_factor, usable
+from rtcvt.offline.variator.laws import NEAR, SLIP, Data, data_of, shift_factor, usable
 from rtcvt.offline.variator.pod import Basis
 from rtcvt.offline.variator.pod import coefficients as pod_coefficients
 from rtcvt.offline.variator.process import Process, fit
@@ -54,12 +53,10 @@ BY_CHANCE = 0.05  # probability of such a gain by a correction that is of no use
 
 
 class Spatial(NamedTuple):
-    """n settled runs of a spatial belt: point (n, 4) i, xi, kappa, f; values (n,) by `twins.values_of`; certainty (n,)
-    of the thrust ratio; across (n,) by `twins.ACROSS`; windows: m of these runs; of (m,): which run a window is of."""
+    """n settled runs of a spatial belt: point (n, 4) i, xi, kappa, f; values (n,) by `twins.values_of`; across (n,) by `twins.ACROSS`; windows: m of these runs; of (m,): which run a window is of."""
 
     point: Array
     values: Mapping[str, Array]
-    certainty: Array
     across: Mapping[str, Array]
     windows: Samples
     of: NDArray[np.int64]
@@ -98,7 +95,7 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
     windows, settled = s.of(usable(s)), s.of(rows)
     across = across_of([paths[s.names[k]] for k in settled.run])
     of = np.searchsorted(settled.run, windows.run)
-    return Spatial(settled.point, values_of(settled), certainty(s, rows), across, windows, of)
+    return Spatial(settled.point, values_of(settled), across, windows, of)
 
 
 def correct(t: Spatial, model: ReducedModel) -> Correction:
@@ -180,13 +177,11 @@ def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> t
         "exit_force.secondary": t.across["exit_force_O"] / F_O,
         "ring_to_pillar": t.across["ring_to_pillar"],
     } | {p.name: spatial[f"peak of {p.name.removeprefix('peak.')}"] - np.log(laws[p.name]) for p in model.peaks}
-    weights = {"slip": 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2), "thrust_ratio": t.certainty}
     values, missed = {}, {}
     for name, y in data.items():
-        found = _difference(
-            x[used], y[used], weights.get(name, np.ones(len(y)))[used], np.flatnonzero(used),
-            name in CORRECTIONS[2:], name in CORRECTIONS[OF_LAWS:],
-        )  # fmt: skip
+        weights = 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2) if name == "slip" else np.ones(len(y))
+        offset, own = name in CORRECTIONS[2:], name in CORRECTIONS[OF_LAWS:]
+        found = _difference(x[used], y[used], weights[used], np.flatnonzero(used), offset, own)
         values[name], error = found[0](at), found[1]
         if name == "slip":
             error = SMALL_SPEED_LOSS * (np.sinh(slip[used]) - np.sinh(slip[used] - error))

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 ELASTIC = 0.05  # torque ratio below which slip is elastic
 LARGEST_SLIP = 0.12  # up to which there are data
 ITERATIONS = 400
-TOLERANCE = 1e-3  # by which a condition, a row of norm 1, may be missed
+TOLERANCE = 1e-3  # of a condition, a row of norm 1, and of the difference between problem and dual
 STEP = 1e-6  # of differences along a scaled coordinate
 TORQUE, INERTIA, CLAMPING = range(3)  # the terms
 
@@ -96,10 +96,12 @@ def _nearest(A: sp.csr_array, c_0: Array) -> Array:
         largest = float(np.linalg.norm(v))
         v /= largest
     mu, ahead, inertia = np.zeros(A.shape[0]), np.zeros(A.shape[0]), 1.0
-    for _ in range(ITERATIONS):
+    for k in range(ITERATIONS):
+        if k % 50 == 0:
+            missed = wanted - A @ (turned @ mu)
+            if missed.max() < TOLERANCE and abs(mu @ missed) < TOLERANCE:
+                break
         slope = wanted - A @ (turned @ ahead)
-        if slope.max() < TOLERANCE:
-            return np.asarray(c_0 - turned @ ahead)
         new = np.maximum(ahead + slope / (1.02 * largest), 0.0)
         if slope @ (new - mu) < 0.0:
             inertia = 1.0

@@ -52,7 +52,7 @@ def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
     windows.values["x"][:] = laws["k"] * every[:, 3] * (every[:, 4] - 1.0) * np.exp(0.1 + 0.02 * rng.normal(size=300))
     for field in windows.fields.values():
         field[:] = 0.7 + 0.01 * rng.normal(size=(300, 1))
-    t = Spatial(point, values, np.ones(60), across, windows, windows.run)
+    t = Spatial(point, values, across, windows, windows.run)
     found = correct(t, model)
     errors = found.errors
     for key, planar, corrected in (

@@ -13,7 +13,8 @@ to macro-slip have less weight for slip. k is corrected by windows that shift.
 Coefficients of fields differ by other weights of the networks' units (`fields`), which bend where fronts move along the
 belt: ridge regression of all windows, with the penalty of `PENALTIES` that predicts left-out runs best.
 
-Errors are those of every fourth point in turn, with the corrections from the others.
+Errors are those of every fourth point in turn, with the corrections from the others; their spread (`spread`) is the
+uncertainty of the model with its corrections.
 
 Runs that slip macroscopically or have not settled are left out.
 """
@@ -32,20 +33,22 @@ from rtcvt.errors import InputError
 from rtcvt.kind import Progress
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.variator.alignment import Samples, load_samples
-from rtcvt.offline.variator.laws import NEAR, SLIP, Data, data_of, shift_factor, usable
+from rtcvt.offline.variator.laws import NEAR, SLIP, Data, data_of, moving_places, shift_factor, usable
 from rtcvt.offline.variator.pod import Basis
 from rtcvt.offline.variator.pod import coefficients as pod_coefficients
 from rtcvt.offline.variator.process import Process, fit
+from rtcvt.offline.variator.spread import spread
 from rtcvt.offline.variator.twins import HELD_OUT, LEAST, across_of, rms, values_of
 from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced.coordinates import grid_of, scaled
-from rtcvt.variator.reduced.model import CORRECTIONS, OF_LAWS, UNCERTAIN, ReducedField, ReducedModel
+from rtcvt.variator.reduced.model import CORRECTIONS, OF_LAWS, ReducedField, ReducedModel
 from rtcvt.variator.reduced.splines import splines_through
 from rtcvt.variator.regression import SMALL_SPEED_LOSS
 
 Array = NDArray[np.float64]
 
+OF_UNCERTAIN = ("thrust", "slip", "efficiency", "peak.flank_normal")  # errors in the order of `UNCERTAIN`
 FOLDS = 10  # of the points, to decide on a correction
 SHORTEST = 0.5  # length of a process, by the standard deviation of the places
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the ridge regression, by the mean square of the units
@@ -53,7 +56,8 @@ BY_CHANCE = 0.05  # probability of such a gain by a correction that is of no use
 
 
 class Spatial(NamedTuple):
-    """n settled runs of a spatial belt: point (n, 4) i, xi, kappa, f; values (n,) by `twins.values_of`; across (n,) by `twins.ACROSS`; windows: m of these runs; of (m,): which run a window is of."""
+    """n settled runs of a spatial belt: point (n, 4) i, xi, kappa, f; values (n,) by `twins.values_of`; across (n,)
+    by `twins.ACROSS`; windows: m windows of these runs; of (m,): which run each is of."""
 
     point: Array
     values: Mapping[str, Array]
@@ -64,8 +68,8 @@ class Spatial(NamedTuple):
 
 class Correction(NamedTuple):
     """coefficients (*`uncertainty.SPLINES`, 7 + peaks) by `CORRECTIONS` and peaks; fields with `ReducedField.across`;
-    deviation (4,): RMS error at held-out points, less the laws' own uncertainty, by `UNCERTAIN`; errors: of held-out
-    spatial runs."""
+    deviation (*`uncertainty.SPLINES`, 4): coefficients of the logarithms of standard deviations by `UNCERTAIN`; errors:
+    of held-out spatial runs."""
 
     coefficients: Array
     fields: tuple[ReducedField, ...]
@@ -102,28 +106,38 @@ def correct(t: Spatial, model: ReducedModel) -> Correction:
     """Correction of the planar `model` from all points; errors of held-out points by the correction from the others."""
     n = len(t.point)
     every = np.ones(n, dtype=bool)
-    coefficients, missed = _coefficients(t, model, every)
     errors = {"spatial.points": float(n)}
     parts: dict[str, list[dict[str, Array]]] = {"": [], ".planar": []}
     for k in range(HELD_OUT):
         held = np.arange(n) % HELD_OUT == k
-        corrected = replace(model, correction=_coefficients(t, model, ~held)[0], fields=_fields(t, model, ~held))
+        corrected = replace(model, correction=_coefficients(t, model, ~held), fields=_fields(t, model, ~held))
         parts[""].append(_missed(t, corrected, held))
         parts[".planar"].append(_missed(t, model.planar, held))
     for key, by in parts.items():
         for name in by[0]:
             e = np.concatenate([p[name] for p in by])
-            if not len(e):
-                continue
-            errors |= {f"spatial.{name}{key}.{k}": v for k, v in (("rms", rms(e)), ("max", float(np.abs(e).max())))}
-    of_law = model.planar.evaluate(_operating(t))
-    out = _carried(model) * np.abs(t.point[:, 1])
-    loss = of_law["lambda"] + _carried(model) * of_law["c"] * t.point[:, 1] ** 2
-    by_loss = float(np.sqrt(np.mean((out * loss / (out + loss) ** 2)[out > 0.0] ** 2)))
-    kept = missed["thrust_ratio"], missed["slip"], by_loss * missed["loss"], missed["peak.flank_normal"]
-    own = [np.mean(np.square(of_law.get(f"uncertainty.{name}", 0.0))) for name in UNCERTAIN]
-    deviation = np.sqrt(np.maximum(np.square(kept) - own, 0.0))
-    return Correction(coefficients, _fields(t, model, every), deviation, errors)
+            e = e[np.isfinite(e)]
+            if len(e):
+                errors |= {f"spatial.{name}{key}.{k}": v for k, v in (("rms", rms(e)), ("max", float(np.abs(e).max())))}
+    order = np.argsort(np.concatenate([np.flatnonzero(np.arange(n) % HELD_OUT == k) for k in range(HELD_OUT)]))
+    settled = {name: np.concatenate([p[name] for p in parts[""]])[order] for name in OF_UNCERTAIN}
+    return Correction(_coefficients(t, model, every), _fields(t, model, every), _deviation(t, model, settled), errors)
+
+
+def _deviation(t: Spatial, model: ReducedModel, errors: Mapping[str, Array]) -> Array:
+    """Coefficients of the logarithms of standard deviations from errors (n,) at all points, NaN: not evaluated."""
+
+    def places(z: Array) -> Array:
+        zeta, length = model.planar.evaluate(z)["zeta"], model.constants["length"]
+        return moving_places(list(model.coordinates), z, np.log(zeta), length, t.windows.belt)
+
+    grid = grid_of(model.coordinates, model.shift, SPLINES)
+    x, at = places(_operating(t)), places(np.column_stack([grid, np.ones(len(grid))]))
+    values = []
+    for e in errors.values():
+        rows = np.flatnonzero(np.isfinite(e))
+        values.append(np.log(spread(x[rows], e[rows], rows)[0].at(at)))
+    return splines_through(np.stack(values, axis=1).reshape(*SPLINES, len(values)))
 
 
 SPATIAL = ("spatial runs held out", "RMS, planar laws", "corrected", "largest")  # head of `spatial_rows`
@@ -161,8 +175,8 @@ def _scaled_for(model: ReducedModel, t: Spatial) -> Callable[[Array], Array]:
     return lambda z: scaled(model.coordinates[:4], model.shift, z[:, :4]) / size
 
 
-def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[Array, dict[str, float]]:
-    """Coefficients of the splines from the points `used`, and cross-validated errors at these, by name."""
+def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> Array:
+    """Coefficients of the splines from the points `used`."""
     places = _scaled_for(model, t)
     x, at = places(t.point), places(grid_of(model.coordinates, model.shift, SPLINES))
     F_O, spatial = t.point[:, 3] * model.constants["F_ref"], t.values
@@ -177,22 +191,18 @@ def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> t
         "exit_force.secondary": t.across["exit_force_O"] / F_O,
         "ring_to_pillar": t.across["ring_to_pillar"],
     } | {p.name: spatial[f"peak of {p.name.removeprefix('peak.')}"] - np.log(laws[p.name]) for p in model.peaks}
-    values, missed = {}, {}
+    values = {}
     for name, y in data.items():
         weights = 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2) if name == "slip" else np.ones(len(y))
         offset, own = name in CORRECTIONS[2:], name in CORRECTIONS[OF_LAWS:]
-        found = _difference(x[used], y[used], weights[used], np.flatnonzero(used), offset, own)
-        values[name], error = found[0](at), found[1]
-        if name == "slip":
-            error = SMALL_SPEED_LOSS * (np.sinh(slip[used]) - np.sinh(slip[used] - error))
-        missed[name] = rms(error)
+        values[name] = _difference(x[used], y[used], weights[used], np.flatnonzero(used), offset, own)(at)
     z, k = _shifting(t, model, used)
     values["shift"] = np.zeros(len(at))
     if len(k.rows) >= LEAST:
         y = k.values - np.log(model.planar.evaluate(z)["k"])
-        values["shift"] = _difference(places(z), y, k.weights, t.of[k.rows], False, False)[0](at)
+        values["shift"] = _difference(places(z), y, k.weights, t.of[k.rows], False, False)(at)
     names = (*CORRECTIONS, *(p.name for p in model.peaks))
-    return splines_through(np.stack([values[k] for k in names], axis=1).reshape(*SPLINES, len(names))), missed
+    return splines_through(np.stack([values[k] for k in names], axis=1).reshape(*SPLINES, len(names)))
 
 
 def _shifting(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[Array, Data]:
@@ -212,15 +222,15 @@ def _windows_at(t: Spatial, model: ReducedModel) -> Array:
 
 def _difference(
     x: Array, y: Array, weights: Array, runs: NDArray[np.int64], offset: bool, own: bool
-) -> tuple[Callable[[Array], Array], Array]:
-    """The process of differences y, or zero if it does not gain, and its errors at left-out data; own: the planar belt
-    has no such quantity."""
+) -> Callable[[Array], Array]:
+    """The mean of the process of differences y, or zero if it does not gain on left-out data; own: the planar belt has
+    no such quantity."""
     process = _smooth(x, y, weights, offset)
     error = y - _crossed(x, y, weights, runs, offset)
     gain = weights * (y**2 - error**2)
     if own or ttest_1samp(gain, 0.0, alternative="greater").pvalue < BY_CHANCE:
-        return process.mean, error
-    return lambda at: np.zeros(len(at)), y
+        return process.mean
+    return lambda at: np.zeros(len(at))
 
 
 def _fields(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[ReducedField, ...]:
@@ -274,7 +284,7 @@ def _missed(t: Spatial, model: ReducedModel, held: NDArray[np.bool_]) -> dict[st
     carried = _carried(model)
     loss, true = found["lambda"] + carried * found["c"] * xi**2, np.exp(t.values["losses"])
     out = carried * np.abs(xi)
-    loaded = held & (np.abs(xi) > LOADED)
+    loaded = np.abs(xi) > LOADED
     at, k = _shifting(t, model, held)
     at, x = (a[np.abs(at[:, 4] - 1.0) > NEAR] for a in (at, t.windows.values["x"][k.rows]))
     rate = model.evaluate(at)["k"] * at[:, 3] * (at[:, 4] - 1.0)
@@ -285,7 +295,7 @@ def _missed(t: Spatial, model: ReducedModel, held: NDArray[np.bool_]) -> dict[st
         "thrust": (found["zeta"] / np.exp(t.values["thrust ratio"]) - 1.0)[held],
         "slip": (found["e"] + found["c"] * xi - t.values["speed loss"])[held],
         "loss": (loss / true - 1.0)[held],
-        "efficiency": (out / (out + loss) - out / (out + true))[loaded],
+        "efficiency": np.where(loaded, out / (out + loss) - out / (out + true), np.nan)[held],
         "shift": (rate - x) / rms(x) if len(x) else np.zeros(0),
         "field.flank_normal": np.sqrt(np.mean(apart**2, axis=1)) / np.abs(field).max(axis=1),
         "peak.flank_normal": (found["peak.flank_normal"] / np.exp(t.values["peak of flank_normal"]) - 1.0)[held],

@@ -77,7 +77,7 @@ def random_model(seed=1):
         {"runs": 12},
         normal(4, 5, 3, 3, len(UNCERTAIN)),
         0.125 * normal(4, 5, 3, 3, len(CORRECTIONS) + 2),
-        np.array([0.5, 0.0, 2.0, 1.0]),
+        normal(4, 5, 3, 3, len(UNCERTAIN)),
         0.25,
     )
 
@@ -162,7 +162,7 @@ def test_corrections_and_uncertainty_are_those_of_the_arrays_and_may_be_missing(
 
 
 def test_corrections_are_what_the_laws_change_by_at_the_sites(model):
-    """Of logarithms of zeta, k, c and lambda; standard deviations add up in their squares."""
+    """Of logarithms of zeta, k, c and lambda; standard deviations have tables of their own."""
     y, model = nodes(model.coordinates[4], 3), replace(model, spacing=100.0)  # all places are next to data
     for shape in (model.thrust.shape, model.laws.shape[:4], model.correction.shape[:4]):
         t = np.array([[sites(n)[k] for n, k in zip(shape, at, strict=True)] for at in np.ndindex(shape)][::7])
@@ -179,9 +179,10 @@ def test_corrections_are_what_the_laws_change_by_at_the_sites(model):
         else:
             assert_allclose(found["ring_to_pillar"], d[:, 6], rtol=GRAIN, atol=1e-6)
             assert_allclose(found["peak.push"], planar["peak.push"] * np.exp(d[:, 7]), rtol=GRAIN)
-            for name, more in zip(UNCERTAIN, model.deviation, strict=True):
-                name = f"uncertainty.{name}"
-                assert_allclose(found[name], np.hypot(planar[name], more), rtol=GRAIN)
+            for table, of in ((model.uncertainty, planar), (model.deviation, found)):
+                s = np.exp(np.einsum("ra,rb,rc,rd,abcdm->rm", *weights, table, optimize=True))
+                for k, name in enumerate(UNCERTAIN):
+                    assert_allclose(of[f"uncertainty.{name}"], s[:, k], rtol=GRAIN)
 
 
 def test_the_speed_loss_does_not_fall_as_the_torque_ratio_grows(model):
@@ -380,7 +381,7 @@ def _set(name, value):
     (_set("peaks/weights", lambda a: a[:, :-1]), "peaks/weights"), (_set("peaks/first", lambda a: a[:, :-1]), "peaks"),
     (_set("uncertainty", lambda a: a[..., :3]), "uncertainty"),
     (_set("correction", lambda a: a[..., :5]), "correction"), (_set("correction", lambda a: a[:-1]), "correction"),
-    (_set("deviation", lambda a: -a), "deviation"), (_set("coordinates/centre", lambda a: -a), "coordinates"),
+    (_set("deviation", lambda a: a[:-1]), "deviation"), (_set("coordinates/centre", lambda a: -a), "coordinates"),
     (_set("coordinates/range", lambda a: a[:, ::-1]), "coordinates"),
     (_set("coordinates/shift", [0.1, 0.0]), "coordinates/shift"), (_set("constants/mu", 0.0), "constants/mu"),
     (_set("campaign/points", lambda a: a[:, :3]), "campaign/points"),

@@ -65,6 +65,7 @@ def rounded(model: ReducedModel) -> ReducedModel:
         laws=grained(model.laws),
         uncertainty=grained(model.uncertainty),
         correction=single_precision(model.correction),
+        deviation=grained(model.deviation),
         falling=grained(model.falling),
         peaks=tuple(replace(a, weights=single_precision(a.weights)) for a in model.peaks),
         peak_networks=networks(model.peak_networks),
@@ -122,7 +123,8 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
         if model.correction.size:
             of = "thrust ratio, slip, losses, shift rate, exit forces, ring to pillar, peaks"
             write("correction", single(model.correction), "1", f"{about}: {of}, spatial less planar")
-            write("deviation", model.deviation, "1", "standard deviations of the corrections")
+        if model.deviation.size:
+            write("deviation", single(model.deviation), "1", f"{about}: ln of standard deviations with the correction")
         if model.falling.size:
             write("falling", single(model.falling), "1", f"{about}: more of the slip, so that it falls with the force")
         write("peaks/name", [a.name for a in model.peaks], "1", "forces, of which the largest magnitude over the belt")
@@ -221,7 +223,7 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
         {k: v for k, v in file.attrs.items() if k not in ("schema_version", "kind", "name")},
         array("uncertainty") if "uncertainty" in file else np.zeros((0, 0, 0, 0, len(UNCERTAIN))),
         array("correction") if "correction" in file else np.zeros((0, 0, 0, 0, 0)),
-        array("deviation") if "deviation" in file else np.zeros(len(UNCERTAIN)),
+        array("deviation") if "deviation" in file else np.zeros((0, 0, 0, 0, len(UNCERTAIN))),
         number("slide") if "slide" in file else 0.0,
         array("falling") if "falling" in file else np.zeros((0, 0, 0, 0)),
     )  # fmt: skip
@@ -265,8 +267,8 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
     require(not both or m.correction.shape[:4] == m.uncertainty.shape[:4], "correction", "the splines of uncertainty")
     fits = not m.falling.size or (m.falling.shape == m.laws.shape[:4] and plain(m.falling))
     require(fits, "falling", "a number for each spline of the laws")
-    fits = m.deviation.shape == (len(UNCERTAIN),) and plain(m.deviation) and bool(np.all(m.deviation >= 0.0))
-    require(fits, "deviation", "four numbers from 0 on")
+    fits = not m.deviation.size or (m.deviation.shape == m.uncertainty.shape and plain(m.deviation))
+    require(fits, "deviation", "the splines of uncertainty")
     for key, networks in (("peaks", m.peak_networks), ("networks", m.networks)):
         W_1, W_2 = networks.first, networks.second
         fits = W_1.ndim == 3 == W_2.ndim and len(W_1) == len(W_2) and W_1.shape[2] == len(COORDINATES) + 1

@@ -21,9 +21,9 @@ offset by l_R F_CO/EA.
 Two parts may be missing. Corrections: differences d of the spatial belt from the planar one, `CORRECTIONS` and the
 peaks, without y. They change laws, not signs: ``zeta exp(d)``, asinh of the speed loss + d, both losses, c and lambda,
 by one factor exp(d), ``k exp(d)``, peaks by exp(d); three more are outputs of their own, the exit forces over F_CO. The
-coefficients of fields differ by other weights of the same units. Uncertainty: one
-standard deviation of `UNCERTAIN`, relative for thrust ratio and peak; those of corrections are constants, which come on
-top in their squares. It grows with the distance from the data beyond a typical one, and outside of their range. The
+coefficients of fields differ by other weights of the same units. Uncertainty: one standard deviation of `UNCERTAIN`,
+relative for thrust ratio and peak; with the corrections another one. It grows with the distance from the data beyond a
+typical one, and outside of their range. The
 kernels' tables hold all of it: coefficients such that the splines are right at their sites.
 
 Of the speed loss file and tables hold the whole, asinh((e + c xi)/0.002); e is it less c xi. Along xi the coefficients
@@ -100,7 +100,7 @@ class ReducedModel:
     errors: name -> value; texts: unit_file, plan; attributes; uncertainty (m_1, m_2, m_3, m_4, 4): coefficients of the
     splines of ln s by `UNCERTAIN`, empty: unknown; correction, of the same splines: by `CORRECTIONS` and peaks, empty:
     none;
-    deviation (4,): standard deviations of the corrections by `UNCERTAIN`; slide: A of the shift rate of a belt that
+    deviation: as `uncertainty`, of the model with its corrections; slide: A of the shift rate of a belt that
     slides on the primary; falling (n_1, n_2, n_3, n_4): what makes the corrected slip fall as the clamping grows, added
     to the coefficients of asinh((e + c xi)/0.002), empty: nothing.
     """
@@ -123,7 +123,7 @@ class ReducedModel:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     uncertainty: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, len(UNCERTAIN))))
     correction: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, 0)))
-    deviation: Array = field(default_factory=lambda: np.zeros(len(UNCERTAIN)))
+    deviation: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, len(UNCERTAIN))))
     slide: float = 0.0
     falling: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0)))
 
@@ -136,7 +136,7 @@ class ReducedModel:
     def planar(self) -> "ReducedModel":
         """The model without corrections."""
         fields = tuple(replace(f, across=f.across[:0]) for f in self.fields)
-        none = np.zeros(len(UNCERTAIN))
+        none = np.zeros((0, 0, 0, 0, len(UNCERTAIN)))
         return replace(self, correction=self.correction[:0], deviation=none, fields=fields, falling=self.falling[:0])
 
     @cached_property
@@ -158,8 +158,7 @@ class ReducedModel:
             laws[..., n : 2 * n] = grained(laws[..., n : 2 * n])
             aside = d[..., OF_LAWS:]
             if self.uncertainty.size:
-                s = np.exp(2.0 * at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2
-                aside = single_precision(np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4))
+                aside = np.concatenate([aside, self.deviation if self.deviation.size else self.uncertainty], axis=4)
         T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
         for more in (None, self.falling) if self.falling.size else (None,):
             if more is not None:

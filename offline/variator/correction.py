@@ -16,7 +16,8 @@ belt: ridge regression of all windows, with the penalty of `PENALTIES` that pred
 Errors are those of every fourth point in turn, with the corrections from the others; their spread (`spread`) is the
 uncertainty of the model with its corrections.
 
-Runs that slip macroscopically or have not settled are left out.
+Runs that slip macroscopically, have not settled, or whose thrust ratio still drifts by more than `LARGEST_DRIFT` are
+left out.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -50,6 +51,7 @@ Array = NDArray[np.float64]
 
 OF_UNCERTAIN = ("thrust", "slip", "efficiency", "peak.flank_normal")  # errors in the order of `UNCERTAIN`
 FOLDS = 10  # of the points, to decide on a correction
+LARGEST_DRIFT = 0.015  # of the thrust ratio between two windows, above which a belt has not settled
 SHORTEST = 0.5  # length of a process, by the standard deviation of the places
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the ridge regression, by the mean square of the units
 BY_CHANCE = 0.05  # probability of such a gain by a correction that is of no use, below which there is one
@@ -91,15 +93,22 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
             if "spatial/margin" in file:
                 paths[path.stem] = path
     s = load_samples(paths.values(), progress) if paths else None
-    rows = np.zeros(0, dtype=int) if s is None else np.flatnonzero((s.phase == 0) & ~s.slipping)
+    rows = np.zeros(0, dtype=int) if s is None else _settled(s)
     if s is None or len(rows) < LEAST:
         raise InputError("--spatial", "", len(rows), f"at least {LEAST} runs of a spatial belt that settled")
     if s.belt != belt:
         raise InputError(next(iter(paths.values())), "parameters", None, "the belt of the campaign")
-    windows, settled = s.of(usable(s)), s.of(rows)
+    settled = s.of(rows)
+    windows = s.of(usable(s) & np.isin(s.run, settled.run))
     across = across_of([paths[s.names[k]] for k in settled.run])
     of = np.searchsorted(settled.run, windows.run)
     return Spatial(settled.point, values_of(settled), across, windows, of)
+
+
+def _settled(s: Samples) -> NDArray[np.int64]:
+    """Rows of the settled states without macro-slip whose thrust ratio does not drift."""
+    drift = s.values["thrust"] / s.before[0]["thrust"][s.run] - 1.0
+    return np.flatnonzero((s.phase == 0) & ~s.slipping & (np.abs(drift) <= LARGEST_DRIFT))
 
 
 def correct(t: Spatial, model: ReducedModel) -> Correction:

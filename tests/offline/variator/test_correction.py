@@ -100,7 +100,11 @@ def test_runs_that_are_not_spatial_or_too_few_or_of_another_belt_are_refused(
 ) -> None:
     """Runs that did not settle have no windows: nothing of them is read but whether they are spatial."""
     files = [tmp_path / f"point-{k:03}.h5" for k in range(20)]
-    samples = SimpleNamespace(phase=np.array([0] * 13 + [1]), slipping=np.zeros(14, dtype=bool), belt={"N_E": 220.0})
+    thrust = np.linspace(1.0, 1.5, 14)
+    samples = SimpleNamespace(
+        phase=np.array([0] * 13 + [1]), slipping=np.zeros(14, dtype=bool), belt={"N_E": 220.0}, run=np.arange(14),
+        values={"thrust": thrust}, before=({"thrust": 0.99 * thrust},),
+    )  # fmt: skip
     name = "rtcvt.offline.variator.correction"
     monkeypatch.setattr(f"{name}.open_run", lambda path: nullcontext({"spatial/margin": 0} if spatial(path) else {}))
     monkeypatch.setattr(f"{name}.load_samples", lambda paths, progress: samples if len(list(paths)) == 15 else None)
@@ -110,6 +114,9 @@ def test_runs_that_are_not_spatial_or_too_few_or_of_another_belt_are_refused(
     spatial = lambda path: path in files[:15]  # noqa: E731
     with pytest.raises(InputError, match="the belt of the campaign"):
         load_spatial(files, {"N_E": 200.0})
-    samples.slipping[:2] = True
-    with pytest.raises(InputError, match="at least 12 runs"):
-        load_spatial(files, samples.belt)
+    for given in (samples.slipping, samples.before[0]["thrust"]):  # macro-slip; a thrust ratio that drifts
+        kept = given.copy()
+        given[:2] = 2.0
+        with pytest.raises(InputError, match="at least 12 runs"):
+            load_spatial(files, samples.belt)
+        given[:] = kept

@@ -121,10 +121,11 @@ def test_a_mutant_of_what_ships_is_seen(mutant):
     assert bool(otherwise(said(check), recorded)) == (mutant != "none"), otherwise(said(check), recorded)
 
 
-@pytest.mark.parametrize("law", ["zeta", "c", "e", "lambda"])
+@pytest.mark.parametrize("law", ["zeta", *LAWS])
 def test_tables_follow_their_laws(law):
+    """Nearer than the laws are to the full model; that of the slip is made monotone, which its law is not."""
     e = read_reduced(reduced_path(load_unit("pushbelt_cvt"))).errors
-    assert e[f"table.{law}.rms"] < 0.4 * e[f"crossed.{law}.rms"]
+    assert e[f"table.{law}.rms"] < (0.5 if law == "e" else 0.4) * e[f"crossed.{law}.rms"]
 
 
 @pytest.mark.parametrize("planar", [False, True])

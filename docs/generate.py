@@ -20,6 +20,7 @@ try:  # what only the site needs
 except ModuleNotFoundError:
     pass
 
+from rtcvt import look
 from rtcvt.kind import Kind, kinds
 from rtcvt.reference import keys, meaning, parameters_of, roots, rows, tables
 from rtcvt.unitfile import read_unit_file, shipped_units
@@ -384,7 +385,7 @@ def picture(kind: Kind, unit: Any) -> str:
     return _ports(unit)
 
 
-_INK, _BELT, _METAL = "#1f2933", "#2b6cb0", "#c3cad2"
+_INK, _BELT, _METAL = look.INK, look.COLOURS[0], look.METAL
 
 
 def _figure(width: float, height: float) -> Any:
@@ -403,7 +404,7 @@ def _figure(width: float, height: float) -> Any:
 def _svg(figure: Any) -> str:
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
+    return look.standalone(text.getvalue())
 
 
 def _belt_drive(unit: Any) -> str:
@@ -431,7 +432,7 @@ def _pushbelt(unit: Any) -> str:
         p = evaluate(path, np.linspace(0.0, path.length, 600))
         ax.plot(p.x, p.y, color=_BELT, lw=1.8, ls=style, label=f"ratio {i:g}")
     for x, name in ((0.0, "secondary"), (d, "primary")):
-        ax.add_patch(Circle((x, 0.0), unit.pulleys.r_max, facecolor="#eceff3", edgecolor=_INK, lw=0.8, zorder=0))
+        ax.add_patch(Circle((x, 0.0), unit.pulleys.r_max, facecolor=look.SHADE, edgecolor=_INK, lw=0.8, zorder=0))
         ax.add_patch(Circle((x, 0.0), unit.pulleys.r_min, facecolor=_METAL, edgecolor=_INK, lw=0.8))
         ax.annotate(name, (x, 0.0), ha="center", va="center", fontsize=9)
     half = np.array([(b, y) for y, b in unit.element.outline])
@@ -454,7 +455,7 @@ def _ports(unit: Any) -> str:
     right = right[:12] + ([f"and {more} more"] if more > 0 else [])
     n = max(len(left), len(right), 1)
     figure, ax = _figure(7.0, 0.32 * n + 0.5)
-    ax.add_patch(FancyBboxPatch((0, -n), 8, n, boxstyle="round,pad=0.1", facecolor="#eef3f9", edgecolor=_BELT))
+    ax.add_patch(FancyBboxPatch((0, -n), 8, n, boxstyle="round,pad=0.1", facecolor=look.SHADE, edgecolor=_BELT))
     ax.annotate(unit.name, (4, -0.5 * n), ha="center", va="center", fontsize=11, color=_INK, fontweight="bold")
     for side, names in ((0, left), (1, right)):
         for k, name in enumerate(names):

@@ -27,6 +27,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from rtcvt.look import INK
+
 ROOT = Path(__file__).resolve().parents[1]
 if not (ROOT / "rtcvt").is_dir():  # the copy that the site is built from
     ROOT = ROOT.parent
@@ -403,7 +405,7 @@ def chapter7_picture(path: Path) -> None:
     figure = Figure(figsize=(7.0, 3.4), layout="constrained")
     ax = figure.subplots()
     place = np.arange(len(found))
-    ax.plot(place, [s["printed"] for s in found], "_", color="#1f2933", ms=18, mew=2, label="source")
+    ax.plot(place, [s["printed"] for s in found], "_", color=INK, ms=18, mew=2, label="source")
     for unit, marker in zip(record("verdicts"), "osD", strict=False):
         of_unit = [s for s in _chapter7(unit) if "printed" in s and s["quantity"] == "thrust ratio"]
         value, u = ([s[key] for s in of_unit] for key in ("value", "u"))

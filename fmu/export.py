@@ -53,6 +53,9 @@ class {name}(UnitSlave):
 '''
 
 
+ONE_UNIT = "no FMU within the one unit of a system: it has its own library and state; rtcvt ssp packs it as it is"
+
+
 def require_fmu_name(path: Path) -> None:
     """Refuse a file that is not to be called ``.fmu``, or cannot be written.
 
@@ -106,6 +109,11 @@ def export_python(
     """
     require_fmu_name(path)
     model = unit.build(fidelity, substeps, parameters)  # before anything is written
+    model.require_own(ONE_UNIT)
+    if code := [file for file in unit.files_beside if file.suffix == ".py"]:
+        raise InputError(
+            unit.source, "python", code[0].name, "no code of yours in a Python unit; use the native backend"
+        )
     values = dict(parameter_value(model, name, value, "parameters") for name, value in (parameters or {}).items())
     identifier = f"{unit.name}_{fidelity}"
     settings = {"rtcvt": __version__, "identifier": identifier, "fidelity": fidelity, "substeps": substeps,

@@ -145,6 +145,8 @@ class UnitSlave(Fmi2Slave):
         """Set enumerations until initialisation is over."""
         self.set_real(vrs, [float(value) for value in values])
 
+    set_boolean = set_integer  # inputs
+
     def set_real(self, vrs: list[int], values: list[float]) -> None:
         """Set inputs, and parameters; once initialisation is over, tunable ones only."""
         inputs, u = self._inputs, self._u

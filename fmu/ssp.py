@@ -1,7 +1,9 @@
 """Export of a system (`rtcvt.network`) as an SSP archive: native units, connections and parameters in one file.
 
 Archives of SSP 1.0 contain units of FMI 2.0, those of SSP 2.0 units of FMI 3.0, whose belt fields are connectors with a
-dimension. SSP 2.0 has no terminals: a flange is connected by its speed and its torque in both.
+dimension. SSP 2.0 has no terminals: a flange is connected by its speed and its torque in both. FMUs of a
+system are in the archive as they are: with their names, units and version of FMI; tools convert values by the
+definitions of the units.
 
 ``SystemStructure.ssd`` describes the system, ``resources/COMPONENT.fmu`` are its units. Features that several importers
 read differently, or not at all, is avoided:
@@ -14,7 +16,9 @@ read differently, or not at all, is avoided:
   and in the description, with the step up to which flanges are stable with constant inputs.
 """
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
@@ -27,10 +31,13 @@ from rtcvt.files import temporary_folder
 from rtcvt.fmu.export import pack
 from rtcvt.fmu.native.export import PLATFORMS, Version, unit_variables, write_unit
 from rtcvt.fmu.native.fmi3 import array_lengths
+from rtcvt.lazily import lazily
 from rtcvt.model import Model, Variable
+from rtcvt.network.foreign import ForeignModel
 from rtcvt.network.held import Parts, stable_step
 from rtcvt.recording import replaced_on_success
 
+_integer_type = lazily("rtcvt.hil.importer:integer_type")
 _SSP = "http://ssp-standard.org/SSP1/SystemStructure"
 _SPACES = {
     "ssd": f"{_SSP}Description",
@@ -91,7 +98,11 @@ def export_ssp(parts: Parts, path: Path, platforms: Sequence[str] = ("linux64",)
         (root / "extra" / "system.toml").write_text(parts.system.text, encoding="utf-8")
         (root / "resources").mkdir()
         for name, model in parts.models.items():
-            write_unit(model, root / "resources" / f"{name}.fmu", platforms, _duration(parts), fmi=fmi)
+            packed = root / "resources" / f"{name}.fmu"
+            if isinstance(model, ForeignModel) and model.unit is not None:
+                shutil.copyfile(model.unit.path, packed)
+            else:
+                write_unit(model, packed, platforms, _duration(parts), fmi=fmi)
         pack(root, temporary)
     return path
 
@@ -109,7 +120,8 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
     for prefix, space in _SPACES.items():
         ElementTree.register_namespace(prefix, space)
     system = parts.system
-    lengths = {name: _lengths(model, ssp) for name, model in parts.models.items()}
+    models = {name: _own_units(model, ssp) for name, model in parts.models.items()}
+    lengths = {name: _lengths(model, ssp) for name, model in models.items()}
     for c in parts.connections:
         for name, v in ((c.start, c.output), (c.end, c.input)):
             if lengths[name][v.name] != 1:
@@ -128,7 +140,7 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
     whole = SubElement(root, _name("ssd:System"), name=system.name)
     elements = SubElement(whole, _name("ssd:Elements"))
     used: dict[str, Variable] = {}
-    for name, model in parts.models.items():
+    for name, model in models.items():
         connected = {c.input.name for c in parts.connections if c.end == name}
         ports = [v for v in model.variables if v.causality == "output" or v.name in connected]
         component = SubElement(
@@ -149,9 +161,10 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
                     SubElement(connector, _name("ssc:Dimension"), size=str(length))
         given = [v for v in model.variables if v.causality == "parameter"]
         given += [v for v in model.select("input") if v.name not in connected]
-        if given:
-            _parameter_set(component, name, given, ssp)
-        used |= {v.unit: v for v in [*ports, *given] if not v.boolean}
+        texts = model.unit.texts if isinstance(model, ForeignModel) and model.unit is not None else {}
+        if given or texts:
+            _parameter_set(component, name, given, texts, ssp)
+        used |= {v.unit: v for v in [*ports, *given] if not v.boolean and v.whole is None}
     connections = SubElement(whole, _name("ssd:Connections"))
     for c in parts.connections:
         SubElement(
@@ -163,15 +176,34 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
             endConnector=c.input.name,
         )
     units = SubElement(root, _name("ssd:Units"))
-    for unit in used:
+    for unit, v in used.items():
         entry = SubElement(units, _name("ssc:Unit"), name=unit)
-        SubElement(entry, _name("ssc:BaseUnit"), quantity.base_unit(unit))
+        SubElement(entry, _name("ssc:BaseUnit"), quantity.base_unit(v.measured))
     experiment = SubElement(root, _name("ssd:DefaultExperiment"), startTime="0.0", stopTime=repr(_duration(parts)))
     annotations = SubElement(experiment, _name("ssd:Annotations"))
     annotation = SubElement(annotations, _name("ssc:Annotation"), type="com.opensimulationplatform")
     algorithm = SubElement(annotation, _name("osp:Algorithm"))
     SubElement(algorithm, _name("osp:FixedStepAlgorithm"), baseStepSize=repr(step))
     return root
+
+
+def _own_units(model: Model, ssp: int) -> Model:
+    """The model; that of an FMU with the FMU's own variables, which have their start values in the system.
+
+    Raises
+    ------
+    InputError
+        An FMU of FMI 3.0 in SSP 1.0.
+    """
+    if not isinstance(model, ForeignModel) or model.unit is None:
+        return model
+    of = model.unit
+    if of.fmi > ssp + 1:
+        raise of.error("an FMU of FMI 2.0 in SSP 1.0; choose SSP 2.0")
+    starts = {"parameter": model.p[: len(of.of("parameter"))], "input": model.instantiate().u}
+    raw = {c: iter(of.unscaled(c, values).tolist()) for c, values in starts.items()}
+    rows = (replace(v, start=next(raw[v.causality])) if v.causality in raw else v for v in of.own.values())
+    return replace(model, variables=tuple(rows), states=())
 
 
 def _duration(parts: Parts) -> float:
@@ -191,8 +223,12 @@ def _type(parent: Element, prefix: str, v: Variable, ssp: int, value: float | No
     if v.boolean:
         attributes = {} if value is None else {"value": "true" if value else "false"}
         SubElement(parent, _name(f"{prefix}:Boolean"), attributes)
+    elif v.whole is not None and not v.choices:
+        attributes = {} if value is None else {"value": str(round(value))}
+        SubElement(parent, _name(f"{prefix}:{'Integer' if ssp == 1 else _integer_type(v)}"), attributes)
     elif v.choices and value is not None:
-        known = {"Integer": repr(int(value))} if ssp == 1 else {"Enumeration": v.choices[int(value)]}
+        item = {number: name for name, number in v.items.items()}[int(value)]
+        known = {"Integer": repr(int(value))} if ssp == 1 else {"Enumeration": item}
         ((kind, given),) = known.items()
         SubElement(parent, _name(f"{prefix}:{kind}"), value=given)
     else:
@@ -200,7 +236,9 @@ def _type(parent: Element, prefix: str, v: Variable, ssp: int, value: float | No
         SubElement(parent, _name(f"{prefix}:{'Real' if ssp == 1 else 'Float64'}"), attributes)
 
 
-def _parameter_set(component: Element, name: str, given: Sequence[Variable], ssp: int) -> None:
+def _parameter_set(
+    component: Element, name: str, given: Sequence[Variable], texts: Mapping[str, str], ssp: int
+) -> None:
     binding = SubElement(SubElement(component, _name("ssd:ParameterBindings")), _name("ssd:ParameterBinding"))
     values = SubElement(binding, _name("ssd:ParameterValues"))
     parameters = SubElement(
@@ -209,3 +247,5 @@ def _parameter_set(component: Element, name: str, given: Sequence[Variable], ssp
     )
     for v in given:
         _type(SubElement(parameters, _name("ssv:Parameter"), name=v.name), "ssv", v, ssp, v.start or 0.0)
+    for key, text in texts.items():
+        SubElement(SubElement(parameters, _name("ssv:Parameter"), name=key), _name("ssv:String"), value=text)

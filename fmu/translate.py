@@ -43,6 +43,7 @@ from typing import Any
 
 INT, FLOAT, BOOL, ARRAY, CONSTANTS, NOTHING = "int64", "float64", "bool", "array", "constants", "nothing"
 SINGLES = "singles"
+DOT, DOTS = "dot", "dots"  # derivatives in `rtcvt.fmu.native.tangent`
 _ARRAYS = (ARRAY, CONSTANTS, SINGLES)
 _C_TYPES = {
     INT: "int64_t ",
@@ -52,6 +53,8 @@ _C_TYPES = {
     CONSTANTS: "const double *",
     SINGLES: "const single *",
     NOTHING: "void ",
+    DOT: "dot ",
+    DOTS: "dot *",
 }
 _WIDTH = 120
 _MOST_INT = 2**63 - 1
@@ -91,10 +94,10 @@ class Local:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a float variable lives, as an array of one element."""
+    """Where a derivative lives, as an array of one element."""
 
     name: str
-    type: str = ARRAY
+    type: str = DOTS
 
 
 @dataclass(frozen=True)
@@ -305,6 +308,17 @@ def lower(entries: Mapping[str, tuple[Any, Sequence[str]]], prefix: str = "rt_")
     for name, (kernel, types) in entries.items():
         reader.function(kernel, tuple(types), name, "the entry points")
     return reader.program
+
+
+def require_subset(kernel: Any, types: Sequence[str]) -> None:
+    """Refuse a kernel outside the subset, with these types of its parameters.
+
+    Raises
+    ------
+    TranslationError
+        It is outside; the message begins with file and line.
+    """
+    lower({"rt_kernel": (kernel, types)})
 
 
 def _home(python: Any) -> str:
@@ -790,6 +804,27 @@ typedef float __attribute__((may_alias)) single; /* two of which are packed in t
 typedef float single;
 #endif
 """
+_DOTS = """\
+#ifdef LANES
+typedef double dot __attribute__((vector_size(8 * LANES), aligned(8))); /* along so many directions */
+
+static inline bool dots_equal(dot a, dot b)
+{
+    bool equal = true;
+    for (int k = 0; k < LANES; k++) {
+        equal &= a[k] == b[k];
+    }
+    return equal;
+}
+#else
+typedef double dot;
+
+static inline bool dots_equal(dot a, dot b)
+{
+    return a == b;
+}
+#endif
+"""
 _ROWS = r"""/* Functions NAME_any go through rows of numbers. NAME is one of three that are made of each: for any
    processor, and for those with vectors of 256 and 512 bits; which one is decided when the unit is loaded. The bits are
    the same, since no sum is reordered or contracted. */
@@ -862,6 +897,8 @@ def print_c(program: Program, title: str, entries: Sequence[str] = (), static: b
                            for k, v in program.constants.items() if k in used) + "\n")  # fmt: skip
     if any(f.of_rows for f in program.functions.values()):
         parts.append(_ROWS)
+    if any(kind in (DOT, DOTS) for f in program.functions.values() for _, kind in f.parameters):
+        parts.append(_DOTS)
     for function in program.functions.values():
         own = static or function.name not in entries
         prototype = "" if own else _signature(function) + ";\n\n"
@@ -940,7 +977,7 @@ class _Printer:
             pending -= set(fresh)
             declare = ""
             for name in fresh:
-                kind = FLOAT if isinstance(found[name], Address) else found[name].type
+                kind = DOT if isinstance(found[name], Address) else found[name].type
                 target = statement.target if isinstance(statement, Assign) else None
                 read = statement.value if isinstance(statement, Assign) else None
                 if isinstance(target, Local) and target.name == name and not _reads(read, name):
@@ -1000,7 +1037,7 @@ class _Printer:
 
     def bound(self, e: Expression) -> tuple[str, int]:
         if isinstance(e, Literal):
-            text = _number(e.value)
+            text = f"(dot){{{e.value}}}" if e.type == DOT else _number(e.value)
             return text, _UNARY if text.startswith("-") else _PRIMARY
         if isinstance(e, Global | Local):
             return e.name, _PRIMARY

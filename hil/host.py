@@ -189,8 +189,8 @@ class _Outside:
         """Begin the process; returns when the unit is attached."""
         (told, tell), (go, self._go) = os.pipe(), os.pipe()
         parent = os.getpid()
-        self._memory = _memory()
-        _adopt(self._memory, True)
+        self._memory = address_space()
+        adopt(self._memory, True)
         self._heir = _heir(parent, self._memory)
         self._pid = os.fork()
         if not self._pid:
@@ -253,8 +253,8 @@ class _Outside:
         """Kill the process if it is there, and give the handles back."""
         if self._pid and self._status is None:
             self._kill("")
-        _end_orphans(self._memory, os.getpid())
-        _adopt(self._memory, False)
+        end_orphans(self._memory, os.getpid())
+        adopt(self._memory, False)
         if self._heir:
             os.kill(self._heir, signal.SIGKILL)
             os.waitpid(self._heir, 0)
@@ -290,14 +290,15 @@ class _Outside:
     def _ended(self) -> str:
         if self._given_up:
             return GIVEN_UP + self._given_up
-        status = self._status or 0
-        if self._loop.crash or os.WIFSIGNALED(status):
-            name = signal.Signals(self._loop.crash or os.WTERMSIG(status)).name
-            return f"the unit's process was ended by {name}"
-        code = os.WEXITSTATUS(status)
-        return (
-            "the unit ended its process by exit()" if code == LEFT else f"the unit ended its process with code {code}"
-        )
+        return ending(self._status or 0, self._loop.crash)
+
+
+def ending(status: int, crash: int = 0) -> str:
+    """How the process of a unit ended, by the status of `os.waitpid` or the signal of a crash."""
+    if crash or os.WIFSIGNALED(status):
+        return f"the unit's process was ended by {signal.Signals(crash or os.WTERMSIG(status)).name}"
+    code = os.WEXITSTATUS(status)
+    return "the unit ended its process by exit()" if code == LEFT else f"the unit ended its process with code {code}"
 
 
 def _live(unit: Any, loop: Loop, privileged: bool, parent: int, tell: int, go: int, patience: float,
@@ -305,7 +306,7 @@ def _live(unit: Any, loop: Loop, privileged: bool, parent: int, tell: int, go: i
     """The life of the unit's process."""
     code = 1
     try:
-        _confine(parent, patience, memory)
+        confine(parent, patience, memory)
         loop.guard()
         with unit() as calls, real_time(privileged) as granted:
             del granted["scheduler"]  # of this thread
@@ -330,7 +331,7 @@ def _left_to_the_rig(number: int, frame: Any) -> None:
     """Before and after the loop the rig's process handles signals."""
 
 
-def _confine(parent: int, patience: float, memory: int) -> None:
+def confine(parent: int, patience: float, memory: int) -> None:
     """Limits of the unit's process, and its end with that of the rig."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -363,12 +364,12 @@ def _heir(parent: int, memory: int) -> int:
         watched = os.pidfd_open(parent)
         if os.getppid() == parent:
             select.select([watched], [], [])
-        _end_orphans(memory, None)
+        end_orphans(memory, None)
     finally:
         os._exit(0)
 
 
-def _memory() -> int:
+def address_space() -> int:
     """Address space that a unit's process may use [bytes]. Processes that it forks have the same limit, and no other
     unit of the machine has: its last 26 bits identify the rig's process and the unit."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -385,13 +386,13 @@ _units = count(1)
 _adopting: set[int] = set()
 
 
-def _adopt(memory: int, on: bool) -> None:
+def adopt(memory: int, on: bool) -> None:
     """Make orphans of a unit children of this process, as long as it has units with this limit."""
     (_adopting.add if on else _adopting.discard)(memory)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(bool(_adopting)))
 
 
-def _end_orphans(memory: int, parent: int | None) -> None:
+def end_orphans(memory: int, parent: int | None) -> None:
     """Kill processes that a unit forked: those with its limit of memory, of this parent or all."""
     until = time.monotonic() + GRACE
     while (left := _orphans(memory, parent)) and time.monotonic() < until:

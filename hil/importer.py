@@ -172,7 +172,7 @@ class Fmu:
         InputError
             The scenario does not fit the FMU.
         """
-        numbers = {name: signal for name, signal in scenario.inputs.items() if name not in self._strings("input")}
+        numbers = {name: signal for name, signal in scenario.inputs.items() if name not in self.strings("input")}
         u = sample_inputs(self.interface, scenario.model_copy(update={"inputs": numbers}), time)
         for v in self.interface.select("input"):
             values = u[:, v.index]
@@ -195,7 +195,7 @@ class Fmu:
         source = f"scenario '{scenario.name}'"
         texts: dict[str, float | str] = {}
         for causality, given in (("input", scenario.inputs), ("parameter", scenario.parameters)):
-            for name in self._strings(causality) & given.keys():
+            for name in self.strings(causality) & given.keys():
                 text = given[name]
                 if not isinstance(text, str):
                     where = origin(scenario, name) if causality == "input" else (source, name)
@@ -234,7 +234,7 @@ class Fmu:
             unsigned = "" if least else " and no sign"
             raise InputError(source, key, number, f"an integer of {bits} bits{unsigned}")
 
-    def _strings(self, causality: str) -> set[str]:
+    def strings(self, causality: str) -> set[str]:
         """Names of the inputs or parameters that are strings."""
         return {name for name, s in self.scalars.items() if s.type == "String" and s.causality == causality}
 
@@ -304,7 +304,7 @@ def _is_time(head: str) -> bool:
 
 
 @contextmanager
-def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
+def open_fmu(path: Path, record: Sequence[str] = (), runs: bool = True) -> Iterator[Fmu]:
     """An FMU, extracted to a temporary folder that is removed on leaving.
 
     Parameters
@@ -313,6 +313,8 @@ def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
         The file.
     record : sequence of str
         Names of local variables that are read like outputs; ``*`` and ``?`` stand for any characters.
+    runs : bool
+        Whether it is to run here; else it may lack a library for this platform.
 
     Raises
     ------
@@ -346,7 +348,8 @@ def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
             raise
         except Exception as error:  # lxml and FMPy raise many kinds
             raise InputError(path.name, "modelDescription.xml", None, f"cannot be read: {error}") from None
-        yield Fmu(path.name, folder, _library(path.name, folder, description), description, interface, scalars, notes)
+        library = _library(path.name, folder, description, runs)
+        yield Fmu(path.name, folder, library, description, interface, scalars, notes)
 
 
 def _require_version(folder: Path, file: str) -> set[str]:
@@ -377,8 +380,8 @@ def _major(description: ModelDescription) -> int:
     return int(description.fmiVersion[0])
 
 
-def _library(file: str, folder: Path, description: ModelDescription) -> Path:
-    """The library for this platform."""
+def _library(file: str, folder: Path, description: ModelDescription, runs: bool) -> Path:
+    """The library for this platform; the folder of libraries if it is not to run."""
     if description.coSimulation is None:
         only = "model exchange" if description.modelExchange else "scheduled execution"
         kind = f"FMI {description.fmiVersion} for {only} only"
@@ -386,6 +389,8 @@ def _library(file: str, folder: Path, description: ModelDescription) -> Path:
     identifier = description.coSimulation.modelIdentifier
     if not re.fullmatch(r"[A-Za-z_]\w*", identifier or "", re.ASCII):
         raise InputError(file, "modelIdentifier", identifier, "a C identifier, the name of the library")
+    if not runs:
+        return folder / "binaries"
     name = identifier + fmpy.sharedLibraryExtension
     names = (fmpy.platform_tuple, fmpy.platform)[: 1 if _major(description) == 3 else 2]
     places = [folder / "binaries" / p / name for p in names]
@@ -491,6 +496,11 @@ def _whole(kind: str, fmi: int) -> tuple[int, int] | None:
         return None
     info = np.iinfo(number)
     return max(int(info.min), -(2**53)), min(int(info.max), 2**53)
+
+
+def integer_type(v: Variable) -> str:
+    """The type of FMI 3.0 of an integer."""
+    return next(kind for kind in NUMBERS[3] if _whole(kind, 3) == v.whole)
 
 
 def _units(description: ModelDescription, file: str) -> dict[str, Unit]:

@@ -4,7 +4,7 @@ Signals of one unit share a panel. Those without a unit have one panel each, sin
 than `ALONE` of them share panels with those of their order of magnitude, since a panel costs more time than a line.
 Signals with values 0 and 1 only are bars in one panel. A field, NAME[1] to NAME[n], is a map over place and time. A
 panel has `MOST` lines, each with its own colour; further lines are in the next panel. Where a recording marks an
-injected fault (`flags`, 4), the time is shaded. Names are drawn as plain text, see `rtcvt.labels`.
+injected fault (`flags`, 4), the time is shaded. Names are drawn as plain text, see `rtcvt.look`.
 """
 
 import re
@@ -18,7 +18,7 @@ import numpy as np
 
 from rtcvt.errors import InputError, near
 from rtcvt.hil.recorder import FLAGS
-from rtcvt.labels import AS_TEXT, as_text, legend
+from rtcvt.look import AS_TEXT, as_text, legend
 from rtcvt.recording import Recording, optional, replaced_on_success
 
 PICTURES = (".png", ".svg", ".pdf")

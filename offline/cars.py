@@ -1,4 +1,4 @@
-"""A car's run on a page: energy balance, operating points of its engine or machine, its variator over time.
+"""A car's run on a page: figures, flow of energy, operating points of its engine or machine, its variator over time.
 
 **Ideal variator.** A run is compared with the fuel of the same engine without losses in clutch and variator, without
 inertia and with a free ratio: at each moment it gives the power of the variator's secondary, at the speed at which the
@@ -7,7 +7,7 @@ engine burns least for it (`rtcvt.engine.unit.least_fuel`). Where the power is n
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,19 @@ from numpy.typing import NDArray
 from rtcvt.engine.grid import Grid
 from rtcvt.engine.unit import Engine, least_fuel, losses, tables
 from rtcvt.errors import InputError
-from rtcvt.html import COLOURS, number, table, text
+from rtcvt.html import COLOURS, figure, number, table, text
+from rtcvt.html.sankey import sankey
+from rtcvt.look import GREY, INK
 from rtcvt.model.balance import Balance, balance
 from rtcvt.network.file import System
 from rtcvt.network.model import unit_of
-from rtcvt.offline.pictures import GREY, INK, cards, drawing, names_beside, report, thin, under
+from rtcvt.offline.car_figures import Figure, comfort, told
+from rtcvt.offline.pictures import cards, drawing, names_beside, report, thin, under
 from rtcvt.simulate import Result
 
 Array = NDArray[np.float64]
 POINTS, DOTS = 20_000, 1000  # of a run that are kept, and drawn on a map
+LEAST = 1e-3  # share of the energy that is drawn
 STANDS = 1.0  # [m/s] below which an engine with an ideal variator idles
 RPM, KMH = 30.0 / np.pi, 3.6
 OVER_TIME = (  # diagrams over time: title, unit, factor, ends of the names of the signals
@@ -40,13 +44,22 @@ OVER_TIME = (  # diagrams over time: title, unit, factor, ends of the names of t
 
 @dataclass(frozen=True)
 class Drive:
-    """Stored results of a run: its balance, a thinned series of its signals, and the fuel of an ideal variator."""
+    """Stored results of a run: its balance, a thinned series of its signals, fuel of an ideal variator, figures."""
 
     label: str
     balance: Balance
     time: Array
     signals: dict[str, Array]
     ideal: float | None  # [l/100 km]
+    figures: tuple[Figure, ...] = ()  # comfort of the run, and what was added by `with_figures`
+
+    def with_figures(self, more: Sequence[Figure]) -> "Drive":
+        """With further figures, which come first."""
+        return replace(self, figures=(*more, *self.figures))
+
+    def told(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return self.balance.figures() | {"ideal_l_per_100km": self.ideal, "figures": told(self.figures)}
 
 
 def drive_of(label: str, run: Result, system: Any) -> Drive:
@@ -65,7 +78,7 @@ def drive_of(label: str, run: Result, system: Any) -> Drive:
     ends = [end for *_, some in OVER_TIME for end in some]
     kept = [n for n in names if n.endswith((*ends, ".engine.tau", ".machine.tau"))]
     signals = {name: run[name][::every].copy() for name in kept}
-    return Drive(label, found, run.time[::every], signals, ideal(run, system))
+    return Drive(label, found, run.time[::every], signals, ideal(run, system), tuple(comfort(run)))
 
 
 def _part(system: System, kind: str) -> tuple[str, Engine] | None:
@@ -112,14 +125,25 @@ def ideal(run: Result, system: System) -> float | None:
 
 def page(drives: Sequence[Drive], system: System, scenario: str) -> str:
     """The page of one run, or of several side by side."""
-    shown = [(number(d.balance.litres or d.balance.kwh or 0.0, 3) + (" l" if d.balance.litres is not None else " kWh"),
-              f"for 100 km{', ' + d.label if len(drives) > 1 else ''}") for d in drives]  # fmt: skip
-    shown += [(f"{number(d.ideal, 3)} l", f"with an ideal variator{', ' + d.label if len(drives) > 1 else ''}")
-              for d in drives if d.ideal is not None]  # fmt: skip
+    shown = []
+    for d in drives:
+        after = f", {d.label}" if len(drives) > 1 else ""
+        for of, corrected, unit in zip(
+            (d.balance.litres, d.balance.kwh), d.balance.corrected, ("l", "kWh"), strict=True
+        ):
+            if of is not None:
+                shown.append((f"{number(of, 3)} {unit}", f"for 100 km{after}"))
+                if number(corrected, 3) != number(of, 3):
+                    shown.append((f"{number(corrected, 3)} {unit}", f"for 100 km, corrected for stored energy{after}"))
+        shown += [(f"{number(d.ideal, 3)} l", f"with an ideal variator{after}")] if d.ideal is not None else []
+        shown += [(text(f.shown), f.about) for f in d.figures] if len(drives) == 1 else []
     worst = max(abs(d.balance.residual) for d in drives)
     parts = [
         cards([*shown, (f"{worst:.1e}", "of the energy is not accounted for")]),
-        under("energy", "Where each joule went", _bars(drives), _table(drives)),
+        under("figures", "Figures", _figures(drives) if len(drives) > 1 else ""),
+        under(
+            "energy", "Where each joule went", _flow(drives[0]) if len(drives) == 1 else _bars(drives), _table(drives)
+        ),
         under("points", "Operating points", *(_points(d, system, k) for k, d in enumerate(drives))),
         under("time", "Over time", _over_time(drives)),
     ]
@@ -134,6 +158,28 @@ def _groups(found: Balance) -> dict[str, float]:
         key = rest.removeprefix("force.") if rest.startswith("force.") else component
         groups[key] = groups.get(key, 0.0) + value
     return {**groups, "stored": found.stored}
+
+
+def _figures(drives: Sequence[Drive]) -> str:
+    """Figures of several runs."""
+    rows = list(dict.fromkeys(f.about for d in drives for f in d.figures))
+    by_name = [{f.about: text(f.shown) for f in d.figures} for d in drives]
+    head = ("", *(text(d.label) for d in drives))
+    return table(head, [(text(about), *(of.get(about, "") for of in by_name)) for about in rows], range(1, len(head)))
+
+
+def _flow(d: Drive) -> str:
+    """A Sankey diagram: what comes in, and where it goes by component and cause."""
+    groups = _groups(d.balance)
+    into = d.balance.sources | {name: -value for name, value in groups.items() if value < 0.0}
+    total = sum(into.values())
+    if not total > 0.0:
+        return ""
+    inside, least = f"supplied to {d.label}", LEAST * total
+    flows = [(f"{name} (source)", inside, 1e-6 * value) for name, value in into.items() if value > least]
+    flows += [(inside, name, 1e-6 * value) for name, value in groups.items() if value > least]
+    shown = sankey(flows, "MJ", f"Flow of energy, {d.label}")
+    return figure(shown, "By component; losses of the road by their cause.")
 
 
 def _bars(drives: Sequence[Drive]) -> str:

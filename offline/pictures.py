@@ -1,72 +1,37 @@
-"""Elements of reports: page, sections, verdict and cards; pictures in one look, as SVG inside the page."""
+"""Elements of reports: page, sections, verdict and cards; pictures as SVG and charts inside the page."""
 
-import io
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, figure, number, page, table, text
-from rtcvt.labels import AS_TEXT, legend
+from rtcvt.html.charts import inline_svg, with_chart
 from rtcvt.limits import Limited
+from rtcvt.look import GREY, RC, RIGID, legend
 from rtcvt.variator.layout import SECTIONS
 
 Array = NDArray[np.float64]
 
-RIGID = "#d11f2a"  # colour of the real-time model
 INTERVALS = 600  # to which a series is thinned, two points each
 
 STYLE = """
-.verdict { border-left: 8px solid; padding: 12px 20px; margin: 20px 0; font-size: 17px; background: #f1f8f4;
-  border-color: #2f855a; }
-.verdict.failed { background: #fdf1f1; border-color: #c81e1e; }
+.verdict { border-left: 8px solid; padding: 12px 20px; margin: 20px 0; font-size: 17px; background: var(--well);
+  border-color: var(--green); }
+.verdict.failed { background: var(--ill); border-color: var(--bad); }
 .verdict b { margin-right: 10px; } .verdict ul { margin: 6px 0 0; padding-left: 20px; font-size: 15px; }
 .cards { display: flex; flex-wrap: wrap; gap: 12px; margin: 18px 0; padding: 0; }
-.cards div { flex: 1 1 180px; border: 1px solid #e4e7eb; border-radius: 6px; padding: 12px 16px; }
+.cards div { flex: 1 1 180px; border: 1px solid var(--line); border-radius: 6px; padding: 12px 16px; }
 .cards b { display: block; font-size: 23px; line-height: 1.25; font-variant-numeric: tabular-nums; }
-.cards span { display: block; color: #52606d; font-size: 13px; line-height: 1.4; }
-.key { display: flex; flex-wrap: wrap; gap: 4px 26px; font-size: 13.5px; color: #3e4c59; margin: 8px 0 0; }
+.cards span { display: block; color: var(--soft); font-size: 13px; line-height: 1.4; }
+.key { display: flex; flex-wrap: wrap; gap: 4px 26px; font-size: 13.5px; color: var(--lead); margin: 8px 0 0; }
 .key i { display: inline-block; width: 26px; height: 10px; margin-right: 8px; vertical-align: 0; }
 """
-
-INK, GREY = "#1f2933", "#7b8794"
-RC: dict[Any, Any] = AS_TEXT | {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans"],
-    "font.size": 9.0,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 3.0,
-    "axes.titleweight": "bold",
-    "axes.titlecolor": INK,
-    "axes.formatter.useoffset": False,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "axes.edgecolor": "#7b8794",
-    "axes.labelcolor": "#3e4c59",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "axes.grid": True,
-    "grid.color": "#e4e7eb",
-    "grid.linewidth": 0.7,
-    "xtick.color": "#52606d",
-    "ytick.color": "#52606d",
-    "xtick.major.size": 3.0,
-    "ytick.major.size": 3.0,
-    "path.simplify": True,
-    "path.simplify_threshold": 0.2,
-    "svg.fonttype": "none",
-}
-
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
@@ -135,7 +100,7 @@ def drawing(
     with matplotlib.rc_context(RC):
         picture, grid = axes_grid(rows, columns, tall, shared)
         yield grid, shown
-        found.append(inline_svg(picture, prefix))
+        found.append(with_chart(picture, inline_svg(picture, prefix)))
 
 
 def over_sections(*panels: Axes, labels: bool = True) -> None:
@@ -197,14 +162,3 @@ def axes_grid(rows: int, columns: int, tall: float, shared: bool = True) -> tupl
     picture.subplots_adjust(left / width, bottom / height, 1.0 - right / width, 1.0 - top / height,
                             wspace=across, hspace=0.36 / (panel - 0.36))  # fmt: skip
     return picture, grid
-
-
-def inline_svg(picture: Figure, prefix: str) -> str:
-    """The figure as SVG for inlining: no header, no metadata, and ids that begin with `prefix`."""
-    buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "rtcvt"}):
-        FigureCanvasSVG(picture).print_svg(buffer, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    found = buffer.getvalue()
-    found = re.sub(r"<metadata>.*?</metadata>", "", found[found.index("<svg") :], flags=re.DOTALL)
-    found = re.sub(r'<g id="[^"]*"', "<g", found)
-    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", found)

@@ -20,13 +20,15 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from rtcvt.belt.layout import BeltP
-from rtcvt.belt.model import build_belt
-from rtcvt.belt.resonance import swing
+from rtcvt.belt.model import build_belt, end_motions
+from rtcvt.belt.resonance import bounded_swing
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS, number, table, text
+from rtcvt.look import BAD, INK
 from rtcvt.model import Books
+from rtcvt.offline.orders import order_amplitude
 from rtcvt.offline.pictures import drawing, names_beside, report
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import Result, simulate
@@ -75,13 +77,6 @@ class SpeedMap:
                           ("tension_N", "tension"), ("f_1_Hz", "frequency"), ("swing_m", "swing")):  # fmt: skip
             found[key] = {k: v.tolist() for k, v in getattr(self, name).items()}
         return found | {"meetings": [vars(m) for m in self.meetings]}
-
-
-def order_amplitude(values: Array, angle: Array, order: float) -> complex:
-    """Complex amplitude of a signal at an order of an angle [rad], by Hann's window, without its mean."""
-    window = np.hanning(values.size + 2)[1:-1]
-    mean = float(window @ values / window.sum())
-    return complex(2.0 * (window @ ((values - mean) * np.exp(-1j * order * angle))) / window.sum())
 
 
 def speed_map(
@@ -176,7 +171,10 @@ def _evaluated(
                 if frequency[s][k] > 0.0:
                     r = order * speed[k] / (2.0 * math.pi * frequency[s][k])
                     zeta = 2.0 * math.pi * frequency[s][k] * given.delay[j] / float(unit.path().span[j]) + extra
-                    swings[s][m, k] = np.abs(swing(start, end, r, v[k] / c, max(zeta, LEAST))).max()
+                    L = float(unit.path().span[j])
+                    free = tension[s][k] * max(1.0 - (v[k] / c) ** 2, LEAST)
+                    hardening = 3.0 * math.pi**2 * run.p[BeltP.EA] / (16.0 * free * L * unit.path().length)
+                    swings[s][m, k] = bounded_swing(start, end, r, v[k] / c, max(zeta, LEAST), hardening, L)
     return SpeedMap(
         unit,
         orders,
@@ -198,20 +196,17 @@ def _evaluated(
 
 def _ends(unit: BeltUnit, run: Result, after: Any) -> list[tuple[Array, Array]]:
     """Lateral motion of the two ends of each span [m] over the run, by the normal to the left of its direction."""
-    names, path, given = list(unit.pulleys), unit.path(), spans(unit)
+    names = list(unit.pulleys)
     n = len(names)
+    by_tension, by_arm = end_motions(unit, unit.path(), spans(unit))
     found = []
     for j in range(n):
         i = (j + 1) % n
         T = run[f"{names[j]}_{names[i]}.F"][after]
-        ends = [-float(path.sigma[k] * by) * T for k, by in zip((j, i), given.outwards[j], strict=True)]
+        ends = [by_tension[j, end] * T for end in range(2)]
         for end, k in enumerate((j, i)):
             if k in unit.arms:
-                pulley = unit.pulleys[names[k]]
-                assert pulley.arm is not None
-                x, y = np.subtract(pulley.center, pulley.arm.pivot)
-                t = path.direction[j]
-                ends[end] = ends[end] + float(t[1] * y + t[0] * x) * run[f"{names[k]}.theta"][after]
+                ends[end] = ends[end] + by_arm[j, end] * run[f"{names[k]}.theta"][after]
         found.append((ends[0], ends[1]))
     return found
 
@@ -249,8 +244,8 @@ def map_page(found: SpeedMap) -> str:
     largest = sorted(swings, key=lambda k: -float(swings[k].max()))[: len(COLOURS)]
     pictures = (
         ("swing", "Swing of the spans", "mm", {k: swings[k] for k in largest},
-         "Largest swing of spans across themselves, by the motion of their ends, × engine order; linear, so that large "
-         "swings, which stretch the belt, are smaller in fact."),
+         "Largest swing of spans across themselves, by the motion of their ends, × engine order, with the tension by "
+         "which large swings stretch the belt: that of a run-up."),
         ("slip", "Slip", "%", {k: 100.0 * v for k, v in found.slip.items()},
          "Speed of the belt where it leaves a pulley, less that of the rim, by the belt's."),
         ("use", "Use of friction", "-", found.use, "Largest force on a pulley by the limit of friction. From 1 on it "
@@ -288,11 +283,11 @@ def _campbell(found: SpeedMap, span: str, caption: str) -> str:
         box = (float(rpm[0]), float(rpm[-1]), 0.0, float(frequencies[-1]))
         ax.imshow(level.T, origin="lower", aspect="auto", extent=box, cmap="Greys", interpolation="nearest")
         for order in found.orders:
-            ax.plot(rpm, order * found.speed / (2.0 * math.pi), color="#1f2933", lw=1.0, ls=(0, (5, 3)))
+            ax.plot(rpm, order * found.speed / (2.0 * math.pi), color=INK, lw=1.0, ls=(0, (5, 3)))
         for k, (name, f) in enumerate(found.frequency.items()):
             ax.plot(rpm, f, color=COLOURS[k % len(COLOURS)], lw=1.6, label=name)
         for m in found.meetings:
-            ax.plot(m.speed * 30.0 / math.pi, m.frequency, "o", color="#c81e1e", ms=5.0)
+            ax.plot(m.speed * 30.0 / math.pi, m.frequency, "o", color=BAD, ms=5.0)
         ax.set_xlim(rpm[0], rpm[-1])
         ax.set_ylim(0.0, top)
         _named(ax, f"Order analysis of {span}", "Hz")

@@ -4,6 +4,7 @@ import difflib
 import logging
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 
 class InputError(ValueError):
@@ -24,7 +25,11 @@ class InputError(ValueError):
     ----------
     parts : tuple
         The arguments.
+    made : object
+        Result of a run up to where it failed, if there is one.
     """
+
+    made: Any = None
 
     def __init__(self, source: object, key: str, value: object, allowed: str):
         where = f"{source}: {key}" if key else f"{source}"

@@ -34,6 +34,7 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_table, read_toml, shipped_units
 
 if TYPE_CHECKING:
+    from rtcvt.fmu.gradient import Cost, Gradient, Parameters, Sensitivities
     from rtcvt.html import ErrorRow
     from rtcvt.numerics.linearisation import Linear
     from rtcvt.offline.variator.campaign import Campaign
@@ -64,6 +65,7 @@ _require_fmu_name = lazily("rtcvt.fmu.export:require_fmu_name")
 _load_plan = lazily("rtcvt.offline.variator.plan:load_plan")
 _run_campaign = lazily("rtcvt.offline.variator.campaign:run_campaign")
 _reduced = lazily("rtcvt.offline.variator.tasks:reduced")
+_sensitivities = lazily("rtcvt.fmu.gradient:sensitivities")
 _read_run = lazily("rtcvt.hil.recorder:read")
 Input = (
     float | str | Table | Mapping[str, Any] | Callable[[float], float] | ArrayLike | tuple[ArrayLike, ArrayLike]
@@ -349,6 +351,64 @@ class Unit:
         swept.run(None if path is None else Path(path), threads, progress)
         return swept.dataset()
 
+    def sensitivities(
+        self,
+        parameters: Parameters,
+        scenario: str | Scenario | None = None,
+        *,
+        signals: Sequence[str] = (),
+        inputs: Mapping[str, Input] | None = None,
+        duration: Quantity | None = None,
+        step: Quantity | None = None,
+        model: Fidelity | None = None,
+        substeps: int | None = None,
+    ) -> Sensitivities:
+        """Simulate a real-time model with the exact derivatives of its signals by parameters; see `rtcvt.fmu.gradient`.
+
+        Parameters
+        ----------
+        parameters : sequence of str or mapping
+            Parameters, or inputs that are held, by which; a mapping gives their values.
+        scenario, signals, inputs, duration, step, model, substeps
+            As of `simulate`; of a parameter that the scenario changes, the value at the start counts.
+
+        Returns
+        -------
+        Sensitivities
+            Outputs (n,) and their derivatives (n, N) in SI units. Where a regime changes, they are those of the regime
+            in which the run is.
+
+        Raises
+        ------
+        InputError
+            An unknown name, a choice, a failed step, or no C compiler.
+        """
+        built = self.record.build(model, substeps)
+        chosen, more = self._scenario(scenario, inputs, duration)
+        h = _seconds("step", step, built.step_size)
+        found: Sensitivities = _sensitivities(built, chosen, h, parameters, signals, more)
+        return found
+
+    def gradient(
+        self, cost: Cost, parameters: Parameters, scenario: str | Scenario | None = None, **options: Any
+    ) -> Gradient:
+        """Cost of a run and its exact gradient, for an optimiser.
+
+        Parameters
+        ----------
+        cost : callable
+            Function of the outputs, a mapping of name to array (n,) [SI], such as
+            ``lambda s: np.mean((s["shaft.w"] - 100.0)**2)``.
+        parameters, scenario, options
+            As of `sensitivities`; ``signals`` has what the cost uses.
+
+        Returns
+        -------
+        Gradient
+            The cost, and its derivatives (N,): what ``scipy.optimize.minimize(..., jac=True)`` takes.
+        """
+        return self.sensitivities(parameters, scenario, **options).gradient(cost)
+
     def linearise(
         self,
         at: Instance | None = None,
@@ -536,8 +596,9 @@ def error_rows(
         return None
     found = None
     if path is None:
-        if kind.figures is not None:
-            found = kind.figures(unit, settings, progress)
+        figures = kind.figures_of.get(fidelity, kind.figures)
+        if figures is not None:
+            found = figures(unit, settings, progress)
         if found is None:
             return None
     else:

@@ -368,6 +368,8 @@ class Kind:
     figures : callable, optional
         ``figures(unit, settings, progress) -> dict | None``: a check with these parameters, short enough for every
         export; None if there is nothing to check against. Without it the errors come from a file alone.
+    figures_of : mapping, optional
+        In place of `figures`, by fidelity.
     errors : callable, optional
         ``errors(unit, fidelity, settings, figures) -> list[ErrorRow]``: errors of one model from the figures of a
         check.
@@ -399,6 +401,7 @@ class Kind:
     picture: Callable[[Path], Any] | None = None
     view: Callable[..., Any] | None = None
     figures: Callable[..., dict[str, Any] | None] | None = None
+    figures_of: Mapping[str, Callable[..., dict[str, Any] | None]] = field(default_factory=dict)
     errors: Callable[..., Any] | None = None
     evidence: Callable[[Any], dict[str, dict[str, Any]]] | None = None
 

@@ -26,6 +26,7 @@ __all__ = [
     "is_quantity",
     "is_torque",
     "known_unit",
+    "si_of",
     "si_unit",
     "spelled",
     "to_si",
@@ -34,7 +35,7 @@ __all__ = [
 
 _QUANTITY = re.compile(
     r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*"
-    r"((?![eE][-+]?[0-9])(?:1/|/(?=(?:min|[hs])\b))?[A-Za-zµ%][A-Za-zµ_./*^0-9 -]{0,40})?\s*"
+    r"((?![eE][-+]?[0-9])(?:1/|/(?=(?:min|[hs])\b))?[A-Za-zµ%][A-Za-zµ_./*^0-9() -]{0,40})?\s*"
 )
 _SIGNS = str.maketrans({
     "μ": "µ", "·": ".", "⋅": ".", "∙": ".", "×": "*", "−": "-", "⁻": "-", "℃": "degC", "\u2126": "ohm", "\u03a9": "ohm",
@@ -127,7 +128,7 @@ def _for_pint(unit: str) -> str:
     text = spelled(unit)
     if _TERA_REVOLUTION.search(text):
         raise ValueError(f"a unit that is known here, not '{text}'")
-    return "" if text in ("", "1", "-") else re.sub(r"(?<=[A-Za-z])(?=-?[0-9])", "**", text.replace(".", "*"))
+    return "" if text in ("", "1", "-") else re.sub(r"(?<=[A-Za-z)])(?=-?[0-9])", "**", text.replace(".", "*"))
 
 
 @cache
@@ -268,9 +269,9 @@ def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float
     return factor, 0.0 if a.relative or b.relative else (a.offset - b.offset) / b.factor
 
 
-def base_unit(unit: str) -> dict[str, str]:
+def base_unit(unit: "str | Unit") -> dict[str, str]:
     """Attributes of FMI's and SSP's ``BaseUnit``: exponents, and factor and offset unless 1 and 0."""
-    found = known_unit(unit)
+    found = known_unit(unit) if isinstance(unit, str) else unit
     about = {base: f"{n:g}" for base, n in base_exponents(unit).items()}
     about |= {} if found.factor == 1.0 else {"factor": repr(found.factor)}
     return about | ({"offset": repr(found.offset)} if found.offset else {})
@@ -393,7 +394,26 @@ def si_unit(text: str) -> str:
     raise ValueError("a length in m, an angle in rad, a number without unit, or one in a unit of these kinds")
 
 
-def base_exponents(unit: str) -> dict[str, int]:
+def si_of(unit: "str | Unit") -> str:
+    """The SI unit of what a unit measures: ``rad/s`` of ``rpm``, ``K`` of ``degC``; an SI unit that is known as it is.
+
+    Raises
+    ------
+    ValueError
+        The unit is unknown.
+    """
+    found = known_unit(unit) if isinstance(unit, str) else unit
+    if found.factor == 1.0 and not (found.offset or found.turns) and (found is not unit or is_close(found)):
+        return found.name or "1"
+    for si in KINDS:
+        if is_torque(si) == is_torque(found.name):
+            with suppress(ValueError):
+                conversion(unit, si)
+                return si
+    return ".".join(f"{base}{n:g}" if n != 1.0 else base for base, n in found.exponents)
+
+
+def base_exponents(unit: "str | Unit") -> dict[str, int]:
     """Exponents of kg, m, s, A, K, mol, cd and rad in a unit, as in FMI's ``BaseUnit``."""
-    found = dict(known_unit(unit).exponents)
+    found = dict((known_unit(unit) if isinstance(unit, str) else unit).exponents)
     return {base: int(found[base]) for base in _BASE.values() if base in found}

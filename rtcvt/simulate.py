@@ -163,25 +163,32 @@ def simulate(
     Raises
     ------
     InputError
-        The scenario does not fit the model, or a step failed.
+        The scenario does not fit the model, or a step failed. If an FMU failed, `made` of the error is the result up to
+        there.
     """
     h = model.step_size if step is None else step
-    instance, time, u, changes = _prepared(model, scenario, h, parameters, inputs)
+    instance, time, u, changes = prepared(model, scenario, h, parameters, inputs)
     n = len(time) - 1
     y = np.empty((len(instance.y), n + 1)).T  # values of a signal are contiguous, not those of a point
     status = np.zeros(n + 1, dtype=np.int8)
     cost = np.empty(n)
     p = instance.p.copy()
-    shown = 0
+    shown = end = 0
     began = clock.perf_counter()
-    for k, rows, of_rows in stepped(instance, time, u, changes, h, f"scenario '{scenario.name}'", max(1, n // BLOCKS)):
-        end = k + len(rows)
-        cost[max(k - 1, 0) : end - 1] = (clock.perf_counter() - began) / len(rows)
-        y[k:end], status[k:end] = rows, of_rows
-        if progress is not None and (end - 1) * 100 >= (shown + 1) * n:
-            shown = (end - 1) * 100 // n
-            progress(end - 1, n)
-        began = clock.perf_counter()
+    blocks = stepped(instance, time, u, changes, h, f"scenario '{scenario.name}'", max(1, n // BLOCKS))
+    try:
+        for k, rows, of_rows in blocks:
+            end = k + len(rows)
+            cost[max(k - 1, 0) : end - 1] = (clock.perf_counter() - began) / len(rows)
+            y[k:end], status[k:end] = rows, of_rows
+            if progress is not None and (end - 1) * 100 >= (shown + 1) * n:
+                shown = (end - 1) * 100 // n
+                progress(end - 1, n)
+            began = clock.perf_counter()
+    except InputError as error:
+        if model.foreign and end > 1:
+            error.made = Result(model, scenario, h, p, time[:end], u[:end], y[:end], status[:end], cost[: end - 1])
+        raise
     return Result(model, scenario, h, p, time, u, y, status, cost)
 
 
@@ -231,17 +238,22 @@ def stepped(
         march(instance, address, h, u[k:end], rows[: end - k], status[: end - k])
         if FAILED in status[: end - k]:
             k += int(np.argmax(status[: end - k] == FAILED))
-            raise InputError(
-                source,
-                f"step at t = {time[k]:g} s",
-                None,
-                f"{model.name} ({model.fidelity}) has no finite solution from here; inputs were "
-                + ", ".join(f"{v.name} = {u[k, v.index]:g}" for v in model.select("input")),
-            )
+            raise no_solution(model, source, time[k], u[k])
         if block > 1 and k == 0:
             address = address_of(instance)
         yield k + 1, rows[: end - k], status[: end - k]
         k = end
+
+
+def no_solution(model: Model, source: str, t: float, u: Array) -> InputError:
+    """The error of a step that failed at `t` [s] with inputs `u`."""
+    return InputError(
+        source,
+        f"step at t = {t:g} s",
+        None,
+        f"{model.name} ({model.fidelity}) has no finite solution from here; inputs were "
+        + ", ".join(f"{v.name} = {u[v.index]:g}" for v in model.select("input")),
+    )
 
 
 def require_fitting(
@@ -255,10 +267,10 @@ def require_fitting(
         A scenario does not fit the model.
     """
     for scenario in scenarios:
-        _prepared(model, scenario, model.step_size, parameters, None)
+        prepared(model, scenario, model.step_size, parameters, None)
 
 
-def _prepared(
+def prepared(
     model: Model,
     scenario: Scenario,
     h: float,

@@ -1,10 +1,9 @@
 """Studies of belt drives: python -m studies.beltdrive NAME [FOLDER]; pictures go by default where a page shows them.
 
-bristles   a mass on friction, drawn by a spring: LuGre and the contact's bristles (Ntarladima et al. 2023, Figs. 6, 7)
-pressed    a sheave pressed against a cable: errors over elements and segments (the same, Fig. 10)
 section_3  run-up of two pulleys with a given speed (Kubas 2017, section 3, Fig. 7)
 fig_16     normal force on the element that each pulley of the accessory drive presses most, layout as shipped and
            mirrored (the same, Fig. 16)
+readings   section 4 by readings of what the paper prints: tensions, speed and slip (the same, Figs. 10, 11)
 slipping   errors of the hybrid model on the serpentine drive of the tests; runs of the ANCF belt are stored in FOLDER
 meshes     effect of mesh and step of the ANCF belt on two of these runs
 substitution  engine orders of this drive, without and with a tensioner: parts of the hybrid model as in the ANCF run
@@ -12,7 +11,7 @@ parameters figures of two_pulley_belt over one key of [ancf] (Ntarladima, sectio
 """
 
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 import matplotlib
@@ -22,18 +21,18 @@ from numpy.typing import NDArray
 
 from rtcvt.belt.layout import N_ARC, Arc, D
 from rtcvt.belt.unit import BeltUnit
+from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
 from rtcvt.kind import load_unit
+from rtcvt.look import RC
 from rtcvt.offline.belt import rigid_elements
 from rtcvt.offline.belt.results import Case, Result, result
 from rtcvt.offline.belt.runs import changed
 from rtcvt.offline.belt.studies import STUDIES, figures, run_study
 from rtcvt.offline.belt.verification import compare
-from rtcvt.offline.pictures import RC, thin
+from rtcvt.offline.pictures import thin
 from rtcvt.scenario import Scenario, Table, sample_inputs
 from rtcvt.simulate import Result as Run
-from studies.lugre import bristles, lugre
-from studies.static_sheave import press
 
 Array = NDArray[np.float64]
 
@@ -45,51 +44,6 @@ LATE = 300  # [ms]
 def keep(picture: Figure, folder: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     picture.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
-
-
-def draw_bristles(folder: Path) -> None:
-    times = np.linspace(0.0, 20.0, 20001)
-    found = {"bristles, mu_k = 1e5 N/m": bristles(1e5, 20.0, 1e-3)}
-    found |= {f"LuGre, sigma_0 = {s:.0e} N/m".replace("+0", ""): lugre(s, times) for s in (1e5, 1e6)}
-    picture = Figure(figsize=(9.0, 6.0))
-    axes = picture.subplots(3, 1, sharex=True)
-    for k, (label, series) in enumerate(found.items()):
-        print(f"{label}: largest friction {series[2].max():.4f} N at {times[series[2].argmax()]:.3f} s")
-        for ax, values in zip(axes, series, strict=True):
-            ax.plot(
-                *thin(times, values),
-                color=COLOURS[k],
-                lw=2.0 - 0.5 * k,
-                ls="-" if k == 0 else (0, (4, 1 + k)),
-                label=label,
-            )
-    for ax, about in zip(axes, ("displacement [m]", "velocity [m/s]", "friction [N]"), strict=True):
-        ax.set_ylabel(about)
-    axes[0].legend(frameon=False)
-    axes[2].set_xlabel("time [s]")
-    keep(picture, folder, "bristles")
-
-
-def draw_pressed(folder: Path) -> None:
-    finest = press(128, 12)
-    counts = (4, 8, 16, 32, 64)
-    picture = Figure(figsize=(9.0, 3.4))
-    axes = picture.subplots(1, 2)
-    for k, segments in enumerate((1, 2, 4, 8)):
-        found = [press(n, segments) for n in counts]
-        for ax, name in zip(axes, ("y", "N"), strict=True):
-            errors = [abs(getattr(r, name) - getattr(finest, name)) for r in found]
-            print(segments, name, " ".join(f"{e:.2e}" for e in errors))
-            label = f"{segments} segments" if segments > 1 else "1 segment"
-            ax.loglog(counts, errors, "o-", ms=3.5, lw=1.2, color=COLOURS[k], label=label)
-    for ax, about in zip(axes, ("error of the centre's y [m]", "error of the axial force [N]"), strict=True):
-        ax.set_xlabel("elements")
-        ax.set_ylabel(about)
-        ax.set_xticks(counts, [str(n) for n in counts], minor=False)
-        ax.minorticks_off()
-    axes[0].legend(frameon=False)
-    picture.tight_layout()
-    keep(picture, folder, "pressed")
 
 
 def draw_section_3(folder: Path) -> None:
@@ -133,6 +87,74 @@ def draw_fig_16(folder: Path) -> None:
     axes[0].legend(frameon=False, loc="upper left")
     axes[1].set_xlabel("time [s]")
     keep(picture, folder, "fig_16")
+
+
+def run_readings(_: Path) -> None:
+    """Each reading alone, then together, means of the last 0.2 s of 1 s."""
+    shipped = changed(load_unit("two_pulley_5pk"), tolerance=1e-4)  # 1e-5 where it would be that of the speed dv
+    scenario = shipped.scenario[0].model_copy(update={"duration": 1.0})
+    length = shipped.path().length / 150
+
+    def line_before_contact(unit: BeltUnit) -> BeltUnit:
+        """The belt that has 550 N on rigid pulleys: as they yield, less."""
+        d = rigid_elements._drive(unit, unit.rest_length() / 150)
+        y = rigid_elements.at_rest(unit)[1]
+        w = rigid_elements._settle(d, y, d.c_wzd)
+        free = ~(w.N > 0.0).any(axis=0)
+        return with_belt(pretension=float(np.mean(w.F[free & np.roll(free, 1)])))(unit)
+
+    def with_belt(**values: float) -> Callable[[BeltUnit], BeltUnit]:
+        return lambda unit: unit.model_copy(update={"belt": unit.belt.model_copy(update=values)})
+
+    def with_elements(**values: float) -> Callable[[BeltUnit], BeltUnit]:
+        return lambda unit: changed(unit, **values)
+
+    def idle(unit: BeltUnit) -> BeltUnit:
+        bare = {k: p.model_copy(update={"friction": 0.0}) for k, p in unit.pulleys.items()}
+        return unit.model_copy(update={"pulleys": bare})
+
+    cases: dict[str, tuple[Callable[[BeltUnit], BeltUnit], ...]] = {
+        "as shipped": (),
+        "no bearing friction": (idle,),
+        "dv 1e-3 m/s": (with_elements(dv=1e-3),),
+        "c_skr of a joint": (with_belt(EI=0.026 * length),),
+        "b_wzd of a joint": (with_belt(damping=20.5 * length),),
+        "b_wzd of the belt": (with_belt(damping=20.5 * 1.2),),
+        "c_wzd of a joint": (with_belt(EA=1.52e5 * length, damping=20.5 * length, pretension=240.0),),
+        "c_wzd of the belt": (with_belt(EA=1.52e5 * 1.2),),
+        "550 N before the contact yields": (line_before_contact,),
+        "mu 0.5": (with_elements(mu=0.5),),
+        "e_wzd 1.5, same stretch at 550 N": (
+            with_belt(EA=550.0 * (1.52e5 / 550.0) ** 1.5), with_elements(stretch_exponent=1.5)),
+        "e_wzd 0.7, same stretch at 550 N": (
+            with_belt(EA=550.0 * (1.52e5 / 550.0) ** 0.7), with_elements(stretch_exponent=0.7)),
+        "dv 1e-4 m/s": (with_elements(dv=1e-4),),
+        "dv 1e-5 m/s, as printed": (with_elements(dv=1e-5),),
+        "joint c_skr, dv 1e-5, no friction": (with_belt(EI=0.026 * length), with_elements(dv=1e-5), idle),
+        "all of a joint but c_wzd, dv 1e-5": (
+            with_belt(EI=0.026 * length, damping=20.5 * length), with_elements(dv=1e-5)),
+        "all of a joint but c_wzd, dv 1e-5, no friction": (
+            with_belt(EI=0.026 * length, damping=20.5 * length), with_elements(dv=1e-5), idle),
+        "the same, 550 N before the contact yields": (
+            with_belt(EI=0.026 * length, damping=20.5 * length), with_elements(dv=1e-5), idle, line_before_contact),
+    }  # fmt: skip
+    print("printed: -22 rad/s, below 1.5 %, 780 and 250 N")
+    for about, changes in cases.items():
+        unit = shipped
+        try:
+            for change in changes:
+                unit = change(unit)
+            fine = unit.elements is not None and unit.elements.dv < 1e-3
+            run = rigid_elements.simulate(changed(unit, tolerance=1e-5) if fine else unit, scenario)
+        except (ArithmeticError, InputError) as e:
+            print(about, "|", e, flush=True)
+            continue
+        found = rigid_elements.signals(run, unit)
+        w, driven, tight, slack = (
+            found[k].values[800:].mean() for k in ("driving.w", "driven.w", "driving_driven.F", "driven_driving.F")
+        )
+        print(f"| {about} | {w:.2f} | {1.0 - driven / w:.2%} | {tight:.0f}, {slack:.0f} | {tight - slack:.0f} | "
+              f"{(tight + slack) / 2:.0f} | {run.accepted} |", flush=True)  # fmt: skip
 
 
 def slipping() -> dict[str, Scenario]:
@@ -259,10 +281,9 @@ def main() -> None:
     name, *rest = sys.argv[1:]
     of_docs = ROOT / "docs" / "beltdrive"
     run, folder = {
-        "bristles": (draw_bristles, of_docs),
-        "pressed": (draw_pressed, ROOT / "studies"),
         "section_3": (draw_section_3, ROOT / "studies"),
         "fig_16": (draw_fig_16, of_docs),
+        "readings": (run_readings, Path("runs")),
         "slipping": (run_slipping, Path("runs")),
         "meshes": (run_meshes, Path("runs")),
         "substitution": (run_substitution, Path("runs")),

@@ -30,7 +30,8 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from rtcvt.html import COLOURS
-from rtcvt.offline.pictures import GREY, drawing
+from rtcvt.look import GREY
+from rtcvt.offline.pictures import drawing
 from rtcvt.offline.pushbelt.run.prepare import Prepared, prepare, start_of, started
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import _advance

@@ -48,7 +48,7 @@ from rtcvt.hil.plot import draw
 from rtcvt.hil.recorder import Channel, open_recorder, read
 from rtcvt.kernel import FAILED
 from rtcvt.kind import kinds, load_unit
-from rtcvt.labels import as_text
+from rtcvt.look import as_text
 from rtcvt.model import Model, Variable
 from rtcvt.model.march import march
 from rtcvt.recording import Recording, Signal

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtcvt.html.sankey import sankey
 from rtcvt.kind import load_unit
 from rtcvt.pog.diagram import unit_diagram
 from rtcvt.pog.unit import GearSystem
@@ -129,3 +130,28 @@ def machines(draw):
 @given(unit=machines())
 def test_draws_any_geometry(unit):
     check(unit, unit_diagram(unit))
+
+
+FLOWS = [
+    *(("tank", "engine", 100.0), ("engine", "heat", 65.0), ("engine", "belt", 35.0), ("belt", "slip", 1.0)),
+    *(("wheels", "belt", -34.0), ("wheels", "air", 20.0), ("wheels", "tyres", 9.0), ("wheels", "tyres", 5.0)),
+]
+
+
+def test_bands_of_a_sankey_diagram_are_as_wide_as_their_flows():
+    root = ElementTree.fromstring(sankey(FLOWS, "kJ"))
+    assert {"belt, 35 kJ", "tyres, 14 kJ", "slip, 1 kJ"} <= {*texts(ElementTree.tostring(root))}
+    drawn = [[tuple(map(float, p.split(","))) for p in e.get("points").split()] for e in root if e.get("points")]
+    bands = [points for points in drawn if len(points) > 4]
+    widths = [(points[-1][1] - points[0][1], points[25][1] - points[24][1]) for points in bands]
+    sizes = [100.0, 65.0, 35.0, 1.0, 34.0, 20.0, 14.0]
+    assert [w for pair in widths for w in pair] == pytest.approx(
+        [s * widths[0][0] / 100.0 for s in sizes for _ in "ab"], abs=0.11
+    )
+    assert "wheels to tyres: 14 kJ" in root.findtext("{*}desc")
+
+
+@pytest.mark.parametrize("flows", [[], [("a", "b", 0.0)], [("a", "b", 1.0), ("b", "a", 1.0)]])
+def test_flows_without_an_order_are_refused(flows):
+    with pytest.raises(ValueError, match="Sankey"):
+        sankey(flows)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtcvt.numerics.elementary import cos, cube_root, exp, log, power, sin
+from rtcvt.numerics.elementary import atan, cos, cube_root, exp, log, power, sin
 from rtcvt.numerics.linalg import (
     core_lu,
     core_memory,
@@ -63,6 +63,12 @@ def test_logarithm_outside_of_its_range(x):
 @given(st.floats(1e-6, 1e12), st.sampled_from([0.2, 2.0 / 3.0, 1.8]))
 def test_power(x, a):
     assert power(x, a) == pytest.approx(x**a, rel=2e-14)
+
+
+@given(st.floats(-1e300, 1e300) | st.floats(-3.0, 3.0))
+def test_arc_tangent(x):
+    assert atan(x) == pytest.approx(np.arctan(x), rel=3e-16)
+    assert np.isnan(atan(np.nan))
 
 
 @given(st.floats(1e-290, 1e300))

@@ -8,7 +8,8 @@ import pytest
 from differences import jacobian_by_differences
 from held_inputs import simulate_held
 from instances import started
-from rows import cases
+from rows import DATA, cases
+from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
 from rtcvt.files.cycle import load_cycle
@@ -20,7 +21,7 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
 from rtcvt.vehicle.parts import KINDS, build_part
 
-PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump")
+PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump", "vehicle_tyres")
 KMH = 1.0 / 3.6
 
 
@@ -36,6 +37,25 @@ def instance(name, step=1e-3, **parameters):
 def run(name, inputs, duration, step=1e-3, parameters=None):
     scenario = Scenario(name="test", duration=duration, inputs=inputs, parameters=parameters or {})
     return simulate(build_part(load_unit(name)), scenario, step)
+
+
+# --- road load --------------------------------------------------------------------------------------------------------
+
+
+def test_a_road_load_as_it_is_certified():
+    """F0, F1 and F2 in N and km/h; coasting to a stop as scipy integrates the same load."""
+    part = load_unit("vehicle")
+    given = {k: v for k, v in part.parameters.items() if k not in ("f_R", "rho_cw_A")}
+    load = {"F0": "135 N", "F1": "-0.4 N/(km/h)", "F2": "0.0325 N/(km/h)2"}
+    built = build_part(part.model_copy(update={"parameters": given | load}))
+    coasting = Scenario(name="coast", duration=60.0, parameters={"vehicle.v_start": "120 km/h"})
+    run = simulate(built, coasting)
+    mass = 1400.0 + 4.0 / 0.3**2
+    exact = solve_ivp(
+        lambda t, v: -(135.0 - 0.4 * (3.6 * v) + 0.0325 * (3.6 * v) ** 2) / mass, (0.0, 60.0), [120.0 * KMH], rtol=1e-9
+    )
+    assert run["vehicle.v"][-1] == pytest.approx(exact.y[0, -1], rel=1e-6)
+    assert run["force.aero"][0] + run["force.roll"][0] == pytest.approx(135.0 - 48.0 + 468.0, rel=1e-12)
 
 
 # --- driving cycles ---------------------------------------------------------------------------------------------------
@@ -280,6 +300,32 @@ def test_driveline_in_steady_state_loses_what_its_losses_say(load):
     assert tau * (1.0 - mu * math.copysign(sigma, tau)) / i == pytest.approx(load + b * w, rel=1e-8)
     assert r["driveline.P_loss"][-1] == pytest.approx(tau * 30.0 - load * w, rel=1e-8)
     assert r["driveline.P_loss"][-1] > 0.0
+
+
+def test_what_its_losses_can_represent():
+    """Efficiencies of a transaxle with its final drive, of a fit to measurements, from 1000 to 5000 rpm."""
+    file = DATA / "vw_manual_transaxle_loss_fit.csv"
+    a_in, a_out, b_in, b_out, c, d = np.genfromtxt(file, delimiter=",", skip_header=3, usecols=1)
+    i, T, w = 3.77, np.array([20.0, 40.0, 60.0, 87.5]), np.pi / 30.0 * np.arange(1e3, 6e3, 1e3)[:, None]
+    share = (b_in / i + b_out) / (w / i) + c
+    tau = ((a_in * i + a_out) / i + d / w + share * T) / (1.0 + share)  # lost torque at the input
+    assert 1.0 - tau[2] / T == pytest.approx([0.889, 0.933, 0.948, 0.957], abs=1e-3)
+    keys = np.stack([1.0 - tau / T, 1.0 / np.broadcast_to(T, tau.shape), w / T], axis=-1)  # mu, tau_0, b
+
+    def fitted(keys, chosen):
+        found = np.linalg.lstsq(keys[..., chosen].reshape(-1, len(chosen)), (tau / T)[: len(keys)].ravel())[0]
+        return found, np.abs(keys[..., chosen] @ found - (tau / T)[: len(keys)]).max()
+
+    assert fitted(keys, [0, 2])[1] > 0.03  # of the efficiency, without a drag that does not depend on speed
+    assert fitted(keys, [0, 1, 2])[1] < 0.008
+    tau, keys = tau[2:], keys[2:3]  # at 3000 rpm
+    (mu, tau_0), off = fitted(keys, [0, 1])
+    assert off < 1e-12
+    given = {"i": i, "mu": mu, "tau_0": tau_0, "b": 0.0, "w_start": w[2, 0]}
+    for torque, eta in zip(T, (0.889, 0.933, 0.948, 0.957), strict=True):
+        inputs = {"axle.w": w[2, 0] / i, "shaft.load": -torque}
+        r = run("driveline", inputs, 2.0, parameters={f"driveline.{k}": float(v) for k, v in given.items()})
+        assert -r["axle.tau"][-1] / (i * torque) == pytest.approx(eta, abs=1e-3)
 
 
 def test_driveline_stores_and_loses_what_goes_in():

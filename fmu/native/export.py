@@ -43,7 +43,7 @@ from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.a2l import write_access
 from rtcvt.fmu.description import model_description
-from rtcvt.fmu.export import pack, require_fmu_name
+from rtcvt.fmu.export import ONE_UNIT, pack, require_fmu_name
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
 from rtcvt.fmu.native.reference import FOLDER as REFERENCE
 from rtcvt.fmu.native.reference import write_reference
@@ -242,6 +242,7 @@ def write_unit(
     InputError
         There is no compiler for a platform, or it fails.
     """
+    model.require_own(ONE_UNIT)
     targets = [name for name in platforms if name != SOURCES]
     for name in targets:
         _compiler(name)  # this and the next before any work
@@ -546,8 +547,8 @@ def write_binaries(root: Path, identifier: str, platforms: Sequence[str], fmi: V
             shutil.copytree(binary.parent, root / "binaries" / fallback)
 
 
-def compile_unit(sources: Path, binary: Path, name: str) -> None:
-    """Compile the sources of a unit into its shared library for a platform.
+def compile_unit(sources: Path, binary: Path, name: str, more: Sequence[str] = ()) -> None:
+    """Compile the sources of a unit into its shared library for a platform, with `more` flags.
 
     Raises
     ------
@@ -555,7 +556,7 @@ def compile_unit(sources: Path, binary: Path, name: str) -> None:
         There is no compiler for the platform, or it fails.
     """
     made = os.path.relpath(binary, sources)  # zig's linker does not accept every name of a folder, such as one with %
-    command = [*_compiler(name), *FLAGS, "-I", ".", "all.c", "-o", made]
+    command = [*_compiler(name), *FLAGS, *more, "-I", ".", "all.c", "-o", made]
     if "linux" in name:
         command += ["-lm", "-Wl,-z,now,-z,relro"]
     if "darwin" in name:

@@ -5,6 +5,8 @@ and each statement is preceded by the statement of the chain rule for the compan
 *Evaluating Derivatives*, 2008, ch. 3). Values are computed as before, to the same bits. Branches follow the values, so
 at a kink the derivative is that of the executed branch.
 
+In C a companion has the type ``dot``: `LANES` numbers, one for each of so many directions, or else one number.
+
 Two numbers are equal only if their companions are equal too. With this rule a kernel that skips work because a number
 is zero, or unchanged since the last call, stays right: it skips only if nothing along the direction depends on it.
 
@@ -16,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from rtcvt.fmu.translate import (
     ARRAY,
     BOOL,
+    DOT,
+    DOTS,
     FLOAT,
     INT,
     NOTHING,
@@ -44,8 +48,9 @@ from rtcvt.fmu.translate import (
 
 _SUFFIX = "_tangent"  # of functions
 _DOT = "_dot"  # of variables
-_RESULT = Local("result" + _DOT, ARRAY)
-_ZERO = Literal(0.0, FLOAT)
+_COMPANION = {ARRAY: DOTS, FLOAT: DOT}
+_RESULT = Local("result" + _DOT, DOTS)
+_ZERO = Literal(0.0, DOT)
 _LIBRARY = {"sqrt", "fabs", "floor", "ceil"}
 
 
@@ -59,11 +64,6 @@ def add_tangents(program: Program, entries: Sequence[str]) -> Program:
     entries : sequence of str
         C names of the kernels to differentiate. In the new functions each array and each float is followed by its
         companion; a float result's companion is written to a last array.
-
-    Raises
-    ------
-    TranslationError
-        A kernel calls another one in a way that cannot be differentiated.
     """
     added: dict[str, Function] = {}
     result = Program(dict(program.functions), program.constants)
@@ -102,9 +102,9 @@ class _Tangent:
         for name, kind in self.original.parameters:
             parameters.append((name, kind))
             if name in self.arrays or name in self.floats:
-                parameters.append((name + _DOT, kind))
+                parameters.append((name + _DOT, _COMPANION[kind]))
         if self.original.result == FLOAT:
-            parameters.append((_RESULT.name, ARRAY))
+            parameters.append((_RESULT.name, DOTS))
         name = self.original.name + _SUFFIX
         body = _without_unread(tuple(self.block(self.original.body)), {name for name, _ in parameters})
         used = {part.name for s in self.original.body for part in walk(s) if isinstance(part, Local)}
@@ -157,7 +157,7 @@ class _Tangent:
         elif isinstance(s, Return):
             value = None if s.value is None else self.value(s.value)
             if s.value is not None and s.value.type == FLOAT:
-                yield Assign(Item(_RESULT, Literal(0, INT)), "=", self.dot(value) or _ZERO)
+                yield Assign(Item(_RESULT, Literal(0, INT), DOT), "=", self.dot(value) or _ZERO)
             yield Return(value)
         elif isinstance(s, If):
             test = self.value(s.test)
@@ -174,9 +174,9 @@ class _Tangent:
             and s.value.function not in _LIBRARY
             and s.op == "="
         ):
-            call = self.call(s.value, False, s.target.name)
+            call = self.call(s.value, s.target.name)
             if s.target.name in self.floats and isinstance(call, Call) and not call.function.endswith(_SUFFIX):
-                yield Assign(Local(s.target.name + _DOT, FLOAT), "=", _ZERO)
+                yield Assign(Local(s.target.name + _DOT, DOT), "=", _ZERO)
             yield Assign(s.target, "=", call)
             return
         value, target = self.value(s.value), self.value(s.target)
@@ -200,51 +200,70 @@ class _Tangent:
 
     def companion(self, target: Local | Item) -> Local | Item:
         if isinstance(target, Local):
-            return Local(target.name + _DOT, target.type)
-        return Item(self.array_dot(target.array), target.index)
+            return Local(target.name + _DOT, _COMPANION[target.type])
+        return Item(self.array_dot(target.array), target.index, DOT)
 
     def array_dot(self, e: Expression) -> Expression:
         if isinstance(e, Local):
-            return Local(e.name + _DOT, ARRAY)
+            return Local(e.name + _DOT, DOTS)
         assert isinstance(e, View)
-        return View(self.array_dot(e.array), e.offset)
+        return View(self.array_dot(e.array), e.offset, DOTS)
 
     # expressions
 
-    def value(self, e: Expression, branch: bool = False) -> Expression:
-        """The expression with calls replaced by their tangents; `branch`: it may not be evaluated at all."""
+    def value(self, e: Expression) -> Expression:
+        """The expression with calls replaced by their tangents."""
         if isinstance(e, Call) and e.function not in _LIBRARY:
-            return self.call(e, branch)
+            return self.call(e)
         if isinstance(e, Binary):
-            late = branch or e.op in ("&&", "||")
-            a, b = self.value(e.a, branch), self.value(e.b, late)
+            a = self.value(e.a)
+            if e.op in ("&&", "||"):
+                return Binary(e.op, *self.guarded(a, e.b, e.op == "&&"), e.type)
+            b = self.value(e.b)
             return self.equality(e.op, a, b) if e.op in ("==", "!=") else Binary(e.op, a, b, e.type)
         if isinstance(e, Choice):
-            return Choice(self.value(e.test, branch), self.value(e.a, True), self.value(e.b, True), e.type)
+            test, a = self.guarded(self.value(e.test), e.a, True)
+            test, b = self.guarded(test, e.b, False)
+            return Choice(test, a, b, e.type)
         if isinstance(e, Item):
-            return Item(self.value(e.array, branch), self.value(e.index, branch))
+            return Item(self.value(e.array), self.value(e.index))
         if isinstance(e, View):
-            return View(self.value(e.array, branch), self.value(e.offset, branch))
+            return View(self.value(e.array), self.value(e.offset), e.type)
         if isinstance(e, Call):
-            return Call(e.function, tuple(self.value(a, branch) for a in e.arguments), e.type)
+            return Call(e.function, tuple(self.value(a) for a in e.arguments), e.type)
         if isinstance(e, Unary):
-            return Unary(e.op, self.value(e.a, branch), e.type)
+            return Unary(e.op, self.value(e.a), e.type)
         if isinstance(e, Cast):
-            return Cast(self.value(e.a, branch), e.type)
+            return Cast(self.value(e.a), e.type)
         return e
 
+    def guarded(self, test: Expression, e: Expression, wanted: bool) -> tuple[Expression, Expression]:
+        """The test and the value of an expression whose calls are made only if the test has the `wanted` result."""
+        outer, self.ahead = self.ahead, []
+        value = self.value(e)
+        inner, self.ahead = tuple(self.ahead), outer
+        if inner:
+            self.calls += 1
+            kept = Local(f"call_{self.calls}", BOOL)
+            starts = {s.target.name for s in inner if isinstance(s, Assign) and isinstance(s.target, Local)}
+            for name in sorted(starts & self.floats):
+                self.ahead += [Assign(Local(name, FLOAT), "=", Literal(0.0, FLOAT)),
+                               Assign(Local(name + _DOT, DOT), "=", _ZERO)]  # fmt: skip
+            self.ahead += [Assign(kept, "=", test), If(kept if wanted else Unary("!", kept, BOOL), inner, ())]
+            test = kept
+        return test, value
+
     def equality(self, op: str, a: Expression, b: Expression) -> Expression:
-        values = Binary(op, a, b, BOOL)
         da, db = self.dot(a), self.dot(b)
         if da is None and db is None:
-            return values
-        companions = Binary(op, da or _ZERO, db or _ZERO, BOOL)
-        return Binary("&&" if op == "==" else "||", values, companions, BOOL)
+            return Binary(op, a, b, BOOL)
+        same = Binary("&&", Binary("==", a, b, BOOL), Call("dots_equal", (da or _ZERO, db or _ZERO), BOOL), BOOL)
+        return same if op == "==" else Unary("!", same, BOOL)
 
-    def call(self, e: Call, branch: bool, into: str | None = None) -> Expression:
+    def call(self, e: Call, into: str | None = None) -> Expression:
         """The call with companions; a float result is assigned to a variable before the statement, unless it is stored
         to `into`."""
-        values = tuple(self.value(a, branch) for a in e.arguments)
+        values = tuple(self.value(a) for a in e.arguments)
         called = self.program.functions[e.function]
         dots = [self.dot(a) if a.type == FLOAT else None for a in values]
         if all(d is None for d in dots) and not any(kind == ARRAY for _, kind in called.parameters):
@@ -259,8 +278,6 @@ class _Tangent:
                 arguments.append(d or _ZERO)
         if e.type in (NOTHING, INT, BOOL):
             return Call(tangent.name, tuple(arguments), e.type)
-        if branch:
-            raise TranslationError(f"{self.original.name}: the call of {e.function} may not happen; give it a line")
         if into is not None:
             return Call(tangent.name, (*arguments, Address(into + _DOT)), FLOAT)
         self.calls += 1
@@ -275,9 +292,9 @@ class _Tangent:
         if e is None or not self.is_active(e):
             return None
         if isinstance(e, Local):
-            return Local(e.name + _DOT, FLOAT)
+            return Local(e.name + _DOT, DOT)
         if isinstance(e, Item):
-            return Item(self.array_dot(e.array), e.index)
+            return Item(self.array_dot(e.array), e.index, DOT)
         if isinstance(e, Unary):
             return _minus(self.dot(e.a))
         if isinstance(e, Choice):
@@ -287,9 +304,10 @@ class _Tangent:
             da = self.dot(a)
             assert da is not None
             if e.function == "sqrt":
-                return Binary("/", Binary("*", Literal(0.5, FLOAT), da, FLOAT), e, FLOAT)
+                slope = Binary("/", Binary("*", Literal(0.5, FLOAT), da, DOT), e, DOT)
+                return Choice(Binary(">", a, Literal(0.0, FLOAT), BOOL), slope, _ZERO, DOT)  # at 0 no 0/0
             if e.function == "fabs":
-                return Choice(Binary("<", a, _ZERO, BOOL), Unary("-", da, FLOAT), da, FLOAT)
+                return Choice(Binary("<", a, Literal(0.0, FLOAT), BOOL), Unary("-", da, DOT), da, DOT)
             return None  # floor and ceil
         assert isinstance(e, Binary)
         return self.binary(e)

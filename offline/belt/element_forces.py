@@ -4,8 +4,10 @@ Element i has the centre P_i, the angle phi_i and, with its half l'_i = l/2 (cos
 no length, stiff along and in bending, joins its left end to the right end of element i - 1. With the gap
 g = P_i - l'_i - (P_(i-1) + l'_(i-1)), e = g/|g|:
 
-    F = c_wzd |g| + b_wzd (v_left,i - v_right,(i-1)).e                                                   (18, 20)
-    M = c_skr (phi_i - phi_(i-1)) + b_skr (phi'_i - phi'_(i-1))                                              (19)
+    F = c_wzd |g|^e_wzd + b_wzd (v_left,i - v_right,(i-1)).e                                             (18, 20)
+    M = c_skr (phi_i - phi_(i-1))^e_skr + b_skr (phi'_i - phi'_(i-1))                                        (19)
+
+where a bend to either side resists alike, and below `LINEAR` both springs are linear, so that no slope is infinite.
 
 A pulley at P_k pushes at the centre of an element that is nearer than r_k, r = P_i - P_k, n = r/|r|, tau = Z x n:
 
@@ -20,7 +22,7 @@ clutch, so that ``delta = s (theta - theta_s)``; where the clutch is open, delta
 
 Departures from the print: (20) has the signs of the half-lengths so that ends meet, not centres; (12) and the moment
 in (22) use the arm r, where a unit vector is printed; N is not below 0. The paper's c_wzd, b_wzd and c_skr are read as
-products with the element's length: EA, its damping and EI of the unit file.
+products with the element's length: EA, its damping and EI of the unit file (EA strain^e, EI curvature^e).
 """
 
 from typing import NamedTuple
@@ -34,6 +36,8 @@ from rtcvt.offline.belt.shafts import Shafts
 
 Array = NDArray[np.float64]
 
+LINEAR = 1e-7  # gap [m] or bend [rad] below which a spring is linear
+
 ENERGIES = ("input", "axial", "bending", "contact", "friction", "bearing", "load", "decoupler")
 """Work done on the belt drive, and energy dissipated since the start, in the order of the state's end."""
 
@@ -45,9 +49,11 @@ class Drive(NamedTuple):
     l: float  # length of an element [m]  # noqa: E741
     m: float  # [kg]
     I_z: float  # [kg m^2], (2)
-    c_wzd: float  # [N/m]
+    c_wzd: float  # [N/m^e]
+    e_wzd: float
     b_wzd: float  # [N s/m]
-    c_skr: float  # [N m/rad]
+    c_skr: float  # [N m/rad^e]
+    e_skr: float
     b_skr: float  # [N m s/rad]
     turn: float  # angle of the closed belt [rad], 2 pi or -2 pi
     g: float  # [m/s^2], against y
@@ -99,6 +105,19 @@ def scratch(d: Drive) -> Scratch:
     return Scratch(
         a[0], a[1], a[2], a[3], a[4], a[5], np.zeros((k, d.n)), np.zeros((k, d.n)), a[6], a[7], np.zeros(k)
     )  # fmt: skip
+
+
+@compiled
+def stiffness(c, e, x):
+    """Secant and slope of the spring ``c x^e`` at x >= 0, and its energy."""
+    if e == 1.0:
+        return c, c, 0.5 * c * x * x
+    linear = c * LINEAR ** (e - 1.0)
+    if x < LINEAR:
+        return linear, linear, 0.5 * linear * x * x
+    secant = c * x ** (e - 1.0)
+    start = linear * LINEAR * LINEAR * (0.5 - 1.0 / (e + 1.0))
+    return secant, e * secant, secant * x * x / (e + 1.0) + start
 
 
 @compiled
@@ -214,12 +233,12 @@ def rates(t, y, dy, d, feed, w):
         inverse = 1.0 / max(length, 1e-300)
         ex, ey = gx * inverse, gy * inverse
         stretching = ux * ex + uy * ey
-        F[i] = d.c_wzd * length + d.b_wzd * stretching
+        F[i] = stiffness(d.c_wzd, d.e_wzd, length)[0] * length + d.b_wzd * stretching
         fx[i], fy[i] = F[i] * ex, F[i] * ey
         D_axial += d.b_wzd * stretching * stretching
         bend = phi[i] - phi[h] if i > 0 else phi[i] - phi[h] + d.turn
         bending = omega[i] - omega[h]
-        M[i] = d.c_skr * bend + d.b_skr * bending
+        M[i] = stiffness(d.c_skr, d.e_skr, abs(bend))[0] * bend + d.b_skr * bending
         D_bending += d.b_skr * bending * bending
         w.ax[i] = 0.0
         w.ay[i] = 0.0
@@ -303,7 +322,8 @@ def stored_energy(y, d):
         gx = y[i] - y[h] - 0.5 * d.l * (np.cos(a) + np.cos(b))
         gy = y[n + i] - y[n + h] - 0.5 * d.l * (np.sin(a) + np.sin(b))
         bend = a - b if i > 0 else a - b + d.turn
-        joints += 0.5 * d.c_wzd * (gx * gx + gy * gy) + 0.5 * d.c_skr * bend * bend
+        joints += stiffness(d.c_wzd, d.e_wzd, np.sqrt(gx * gx + gy * gy))[2]
+        joints += stiffness(d.c_skr, d.e_skr, abs(bend))[2]
         kinetic += 0.5 * d.m * (y[o + i] ** 2 + y[o + n + i] ** 2) + 0.5 * d.I_z * y[o + 2 * n + i] ** 2
         height += d.m * d.g * y[n + i]
         for j in range(k):

@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 
 GAMMA = 1.0 - 1.0 / np.sqrt(2.0)  # with which ROS2 is L-stable
 SAMPLE = 1e-3  # [s]
+LIFTED = 0.98  # m v^2 by the tension, from where the belt has left its pulleys
 LOSSES = ("bearing", "slip", "belt", "contact")
 
 
@@ -159,18 +160,18 @@ def step(drive: Drive, y: Array, first: Point, h: float, torque: Array, turned: 
     K += drive.contact.k * touching
     D = 2.0 * belt.m * v * belt.C[1] + belt.DI * belt.C[4] + belt.DA * outer + drive.contact.c * touching
     M = belt.m * belt.C[0]
-    lateral = lu_factor(M + g * D + g * g * K)
+    lateral = lu_factor(M + g * D + g * g * K, check_finite=False)
     slips = np.zeros((n + 1, n + 1))
     mass = belt.m * belt.path.length
     slips[0, 0], slips[0, 1:] = -first.slope.sum() / mass, first.slope * drive.turning / mass
     slips[1:, 0] = drive.turning * first.slope / drive.J
     slips[1:, 1:] = np.diag((first.load_slope - drive.b - drive.turning**2 * first.slope) / drive.J)
     slips[1:][drive.given] = 0.0
-    along = lu_factor(np.eye(n + 1) - g * slips)
+    along = lu_factor(np.eye(n + 1) - g * slips, check_finite=False)
 
     def solved(r: Array) -> Array:
-        fast = lu_solve(lateral, M @ r[N : 2 * N] - g * (K @ r[:N]))
-        return np.concatenate([r[:N] + g * fast, fast, lu_solve(along, r[2 * N :])])
+        fast = lu_solve(lateral, M @ r[N : 2 * N] - g * (K @ r[:N]), check_finite=False)
+        return np.concatenate([r[:N] + g * fast, fast, lu_solve(along, r[2 * N :], check_finite=False)])
 
     one = solved(first.rates)
     predicted = y + h * one
@@ -189,7 +190,8 @@ def simulate(drive: Drive, scenario: Scenario, h: float | None, progress: Progre
     InputError
         The scenario does not fit the unit.
     ArithmeticError
-        The motion grew without bound: a smaller step is needed.
+        The belt runs as fast as waves in it, which lifts it off its pulleys; or the motion grew without bound: a
+        smaller step is needed.
     """
     unit, belt, n = drive.unit, drive.belt, drive.mu.size
     h = h or (unit.moving or MovingModel()).step
@@ -237,6 +239,12 @@ def simulate(drive: Drive, scenario: Scenario, h: float | None, progress: Progre
         point = evaluate(drive, y, torques[k + 1], turned[min(k + 1, samples * inner - 1)])
         if not np.isfinite(point.rates).all():
             raise ArithmeticError(f"{unit.source}: the motion has no bound at {times[k]:g} s; take a smaller --step")
+        F = belt.F_0 + belt.EA * moving.elongation(belt, y[:N]) / belt.path.length
+        if belt.m * y[2 * N] ** 2 > LIFTED * F:
+            raise ArithmeticError(
+                f"{unit.source}: at {times[k]:g} s the belt runs at {abs(y[2 * N]):.4g} m/s, as fast as waves in it at "
+                f"its tension of {F:.4g} N: inertia lifts it off its pulleys; more pretension or less speed"
+            )
         work += 0.5 * h * (before + put_in(point, k))
         lost += 0.5 * h * point.power
     return _recording(unit, scenario, h, np.array(rows))

@@ -1,6 +1,6 @@
 """Report of a belt drive's check: real-time against full model, the sources' figures with our runs, as HTML.
 
-Figures follow Ntarladima, Pieber and Gerstmayr (2023), Figs. 12-24, and Kubas (2017), Figs. 10-17.
+Figures follow Ntarladima, Pieber and Gerstmayr (2023), Figs. 6-24, and Kubas (2017), Figs. 10-17.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.html import COLOURS, figure, number, percent, table, text
-from rtcvt.offline.belt import studies
+from rtcvt.look import GREY, LINE
+from rtcvt.offline.belt import mass_on_friction, sheave_on_cable, studies
 from rtcvt.offline.belt.results import Result
 from rtcvt.offline.belt.runs import full_model
 from rtcvt.offline.belt.verification import SOURCE, UNITS, Comparison, Verification, capstan_curve
@@ -48,6 +49,7 @@ def report_page(v: Verification, estimated: str = "") -> str:
     if v.quotes:
         parts.append(under("source", f"{SOURCE[v.unit.name]}: printed and ours", _quotes(v)))
     if v.studies:
+        parts.append(under("contact", "Figures 6, 7 and 10 of the source", _bristles(), _pressed()))
         parts.append(under("figures", "Figures 12 to 24 of the source", *_ancf_figures(v)))
         parts.append(under("studies", "Parameter studies in numbers", *_studies(v)))
     elif v.unit.name in SOURCE:
@@ -118,7 +120,7 @@ def _layout(unit: BeltUnit) -> str:
         for i, name in enumerate(unit.pulleys):
             a = np.linspace(0.0, 2.0 * np.pi, 90)
             (x, y), r = path.center[i], path.radius[i]
-            ax.fill(x + r * np.cos(a), y + r * np.sin(a), color="#e4e7eb", lw=0)
+            ax.fill(x + r * np.cos(a), y + r * np.sin(a), color=LINE, lw=0)
             ax.text(x, y, name, ha="center", va="center", fontsize=8.5)
         start, end = path.at(np.array([0.45, 0.55]) * path.span[0])[0]
         ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": COLOURS[0], "lw": 1.6})
@@ -245,7 +247,7 @@ def _panels(
 
 def _panel(ax: Axes, title: str, across: str, up: str, lines: Lines, zones: Sequence[float]) -> None:
     for z in zones:
-        ax.axvline(z, color="#7b8794", lw=0.8)
+        ax.axvline(z, color=GREY, lw=0.8)
     for k, (label, x, y) in enumerate(lines):
         ax.plot(x, y, color=COLOURS[k % len(COLOURS)], lw=1.2, label=label or None, zorder=3 - 0.1 * k)
     ax.set_title(title)
@@ -266,6 +268,30 @@ _S = "arc length [m]: tight span, P2, slack span, P1"
 
 def _along(found: dict[str, Result] | Any, group: str, name: str, factor: float = 1.0, at: int = -1) -> Lines:
     return [(label, x, factor * y) for label, r in found.items() for x, y in [_field(r, group, name, at)]]
+
+
+def _bristles() -> str:
+    times, found = mass_on_friction.compared()
+    shown = (("displacement", "m"), ("velocity", "m/s"), ("friction", "N"))
+    panels = [
+        (f"Figs. 6 and 7: {about}", "time [s]", up, [(k, *thin(times, x[i])) for k, x in found.items()])
+        for i, (about, up) in enumerate(shown)
+    ]
+    return figure(_panels("fig6", 1.7, panels), "A mass on friction, drawn by a spring: LuGre's model and bristles.")
+
+
+def _pressed() -> str:
+    by_segments, reference = sheave_on_cable.convergence()
+    with drawing(1, 2, 2.4, "fig10") as (grid, shown):
+        for ax, key, up in zip(
+            grid[0], ("y", "N"), ("error of the centre's y [m]", "error of the force [N]"), strict=True
+        ):
+            for k, (segments, found) in enumerate(by_segments.items()):
+                errors = [abs(getattr(r, key) - getattr(reference, key)) for r in found]
+                ax.loglog(sheave_on_cable.ELEMENTS, errors, "o-", ms=3.5, lw=1.2, color=COLOURS[k], label=f"{segments}")
+            ax.set(xlabel="elements", ylabel=up)
+        names_beside(grid[0, 1])
+    return shown("Fig. 10: a sheave pressed against a cable, by elements and segments of each, against 128 of 12.")
 
 
 def _ancf_figures(v: Verification) -> list[str]:

@@ -1,7 +1,8 @@
 """Belt drive as a belt of rigid elements (Kubas 2017): rest, runs, results. `element_forces` has the equations.
 
-Runs take the linearly implicit steps of `rosenbrock`. The source's explicit ones (Runge-Kutta-Fehlberg) cannot exceed
-about 3.7 over the fastest rate of decay, 3 mu N/(2 m dv) where an element sticks: their duration grows with 1/dv.
+Runs take the linearly implicit steps of `rosenbrock`. The source takes explicit ones (Runge-Kutta-Fehlberg; here, to
+compare, RK45), which cannot exceed about 3.7 over the fastest rate of decay, 3 mu N/(2 m dv) where an element sticks:
+their duration grows with 1/dv.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.integrate import solve_ivp
 from scipy.sparse.linalg import splu
 
 from rtcvt.belt.unit import BeltUnit, ElementModel
@@ -52,9 +54,11 @@ def _drive(unit: BeltUnit, length: float) -> Drive:
         l=length,
         m=m,
         I_z=m * length**2 / 12.0,
-        c_wzd=belt.EA / length,
+        c_wzd=belt.EA / length**e.stretch_exponent,
+        e_wzd=e.stretch_exponent,
         b_wzd=belt.damping / length,
-        c_skr=belt.EI / length,
+        c_skr=belt.EI / length**e.bending_exponent,
+        e_skr=e.bending_exponent,
         b_skr=belt.bending_damping / length,
         turn=2.0 * np.pi if unit.winding == "anticlockwise" else -2.0 * np.pi,
         g=e.gravity,
@@ -99,25 +103,31 @@ def at_rest(unit: BeltUnit) -> tuple[Drive, Array]:
         name = list(unit.pulleys)[int(np.argmin(wrapped))]
         least = int(np.ceil(2.0 * path.length / wrapped.min()))
         raise InputError(unit.source, "elements.elements", n, f"at least {least}, for two on the wrap of {name}")
-    d = _drive(unit, unit.rest_length() / n)
+    T, e = unit.belt.pretension, _elements(unit).stretch_exponent
+    strain = (T / unit.belt.EA) ** (1.0 / e) if T > 0.0 else 0.0
+    d = _drive(unit, path.length / (1.0 + strain) / n)
+    stiff = e * T / (strain * d.l) if strain > 0.0 else d.c_wzd
     point, tangent, _ = path.at((np.arange(n) + 0.5) * path.length / n)
     y = np.zeros(6 * n + 2 * k + len(ENERGIES))
     y[: 3 * n] = np.concatenate([point[:, 0], point[:, 1], np.unwrap(np.arctan2(tangent[:, 1], tangent[:, 0]))])
     tension = np.inf
     for _ in range(20):
-        w = _settle(d, y)
+        w = _settle(d, y, stiff)
         free = ~(w.N > 0.0).any(axis=0)
         tension = float(np.mean(w.F[free & np.roll(free, 1)]))
-        if abs(tension - unit.belt.pretension) <= 1e-7 * unit.belt.pretension:
+        if abs(tension - T) <= 1e-7 * T:
             break
-        d = _drive(unit, d.l + (tension - unit.belt.pretension) / d.c_wzd)
+        d = _drive(unit, d.l + (tension - T) / stiff)
     else:
         raise ArithmeticError(f"no belt at rest was found: {tension:g} N in the spans")
     return d, y
 
 
-def _settle(d: Drive, y: Array) -> Scratch:
-    """Move the elements of state `y` to their equilibrium without friction; the forces there."""
+def _settle(d: Drive, y: Array, stiff: float) -> Scratch:
+    """Move the elements of state `y` to their equilibrium without friction; the forces there.
+
+    `stiff` is the stiffness of a joint at the pretension [N/m].
+    """
     n, k = d.n, len(d.r_k)
     o = 3 * n + k
     still = d._replace(mu=d.mu._replace(mu=0.0 * d.mu.mu))
@@ -142,10 +152,10 @@ def _settle(d: Drive, y: Array) -> Scratch:
     steps = np.repeat([1e-9, 1e-9, 1e-9 / d.l], n)
     length = np.repeat([1.0, 1.0, d.l], n)
     q = y[: 3 * n].copy()
-    f, shift = force(q), 1e-4 * d.c_wzd
+    f, shift = force(q), 1e-4 * stiff
     for _ in range(400):
         size = np.abs(f / length).max()
-        if size <= 1e-9 * d.c_wzd * d.l:
+        if size <= 1e-9 * stiff * d.l:
             break
         entries = []
         for column in range(3):
@@ -164,11 +174,11 @@ def _settle(d: Drive, y: Array) -> Scratch:
         while True:
             step = splu((stiffness + sparse.diags(shift * length**2)).tocsc()).solve(f)
             step *= min(1.0, 0.1 * d.l / np.abs(step * length).max())
-            if energy(q + step) <= here * (1.0 + 1e-14) or shift > d.c_wzd:
+            if energy(q + step) <= here * (1.0 + 1e-14) or shift > stiff:
                 break
             shift *= 4.0
         q += step
-        f, shift = force(q), max(0.1 * shift, 1e-9 * d.c_wzd)
+        f, shift = force(q), max(0.1 * shift, 1e-9 * stiff)
     else:
         raise ArithmeticError(f"the belt did not come to rest: {size:g} N left")
     y[: 3 * n] = q
@@ -249,7 +259,9 @@ def simulate(
         if done > times.size:
             allowed = f"at least {start.time[-1]:g} s, which are done"
             raise InputError(f"scenario '{scenario.name}'", "duration", scenario.duration, allowed)
-    tolerance = _elements(unit).tolerance
+    tolerance, explicit = _elements(unit).tolerance, _elements(unit).method == "RK45"
+    if explicit and unit.decouplers:
+        raise InputError(unit.source, "elements.method", "RK45", "rosenbrock, with a decoupler")
     states = np.empty((times.size, y.size))
     states[:done] = first
     scale, w, memory, trial = _scale(d), scratch(d), np.empty((8, y.size)), np.empty_like(y)
@@ -263,9 +275,12 @@ def simulate(
             feed = Feed(knots[i], table[i], (table[i + 1] - table[i]) / (knots[i + 1] - knots[i]))
             ahead = done + int(np.searchsorted(times[done:], cut, side="right"))
             wanted, found = times[done:ahead], states[done:ahead]
-            h, yes, no = rosenbrock.integrate(
-                t, cut, y, h, tolerance, scale, wanted, found, d, feed, w, W, memory, trial
-            )
+            if explicit:
+                yes, no = _explicit(t, cut, y, tolerance, scale, wanted, found, d, feed, w)
+            else:
+                h, yes, no = rosenbrock.integrate(
+                    t, cut, y, h, tolerance, scale, wanted, found, d, feed, w, W, memory, trial
+                )
             if h == 0.0:
                 raise ArithmeticError(f"{unit.name}: no step is small enough after {t:g} s")
             t, done, accepted, rejected = float(cut), ahead, accepted + yes, rejected + no
@@ -274,6 +289,27 @@ def simulate(
     except KeyboardInterrupt:
         caught()
     return Run(d, times[:done], states[:done], done == times.size, h, accepted, rejected)
+
+
+def _explicit(
+    t: float, end: float, y: Array, tolerance: float, scale: Array, times: Array, states: Array, d: Drive, feed: Feed,
+    w: Scratch,
+) -> tuple[int, int]:  # fmt: skip
+    """As `rosenbrock.integrate` by SciPy's RK45; evaluations of the forces, by six, and 0."""
+
+    def f(at: float, state: Array) -> Array:
+        dy = np.empty_like(state)
+        rates(at, state, dy, d, feed, w)
+        return dy
+
+    allowed = np.where(scale > 0.0, tolerance * scale, np.inf)
+    asked = np.append(times[times < end - 1e-12], end)
+    found = solve_ivp(f, (t, end), y, t_eval=asked, rtol=tolerance, atol=allowed)
+    if not found.success:
+        raise ArithmeticError(f"no step is small enough after {t:g} s")
+    states[:] = found.y.T[: len(states)]
+    y[:] = found.y[:, -1]
+    return found.nfev // 6, 0
 
 
 def _speeds(y: Array, d: Drive) -> Array:

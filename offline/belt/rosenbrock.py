@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rtcvt.numerics.integrators import STAGES, rosenbrock_earlier
 from rtcvt.offline.belt.compiled import compiled
-from rtcvt.offline.belt.element_forces import friction, load_slope, rates, release, spring
+from rtcvt.offline.belt.element_forces import friction, load_slope, rates, release, spring, stiffness
 from rtcvt.offline.belt.ring_solver import factorise, solve
 
 Array = NDArray[np.float64]
@@ -101,15 +101,16 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
         length = max(np.sqrt(gx * gx + gy * gy), 1e-300)
         ex, ey = gx / length, gy / length
         along = ux * ex + uy * ey
-        fx = d.c_wzd * gx + d.b_wzd * along * ex
-        fy = d.c_wzd * gy + d.b_wzd * along * ey
-        # F by the gap: c + b/|g| (e u' P + (u.e) P),  P = 1 - e e'
+        secant, slope, _ = stiffness(d.c_wzd, d.e_wzd, length)
+        fx = secant * gx + d.b_wzd * along * ex
+        fy = secant * gy + d.b_wzd * along * ey
+        # F by the gap: F_e/|g| + (dF_e/d|g| - F_e/|g|) e e' + b/|g| (e u' P + (u.e) P),  P = 1 - e e'
         turn = d.b_wzd / length
         px, py = ux - along * ex, uy - along * ey
-        axx = d.c_wzd + turn * (ex * px + along * (1.0 - ex * ex))
-        axy = turn * (ex * py - along * ex * ey)
-        ayx = turn * (ey * px - along * ex * ey)
-        ayy = d.c_wzd + turn * (ey * py + along * (1.0 - ey * ey))
+        axx = secant + (slope - secant) * ex * ex + turn * (ex * px + along * (1.0 - ex * ex))
+        axy = (slope - secant) * ex * ey + turn * (ex * py - along * ex * ey)
+        ayx = (slope - secant) * ex * ey + turn * (ey * px - along * ex * ey)
+        ayy = secant + (slope - secant) * ey * ey + turn * (ey * py + along * (1.0 - ey * ey))
         B[0, 0], B[0, 1], B[1, 0], B[1, 1], B[2, 0], B[2, 1] = -1.0, 0.0, 0.0, -1.0, sh, -ch
         B[3, 0], B[3, 1], B[4, 0], B[4, 1], B[5, 0], B[5, 1] = 1.0, 0.0, 0.0, 1.0, si, -ci
         for a in range(6):
@@ -132,7 +133,8 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
                 W.D[i, a, b] += B[3 + a, 0] * (Q[3 + b, 0] + z * U[3 + b, 0])
                 W.D[i, a, b] += B[3 + a, 1] * (Q[3 + b, 1] + z * U[3 + b, 1])
                 W.V[i, a, 3 + b] -= B[3 + a, 0] * U[3 + b, 0] + B[3 + a, 1] * U[3 + b, 1]
-        bend = d.c_skr + z * d.b_skr
+        angle = y[2 * n + i] - y[2 * n + h] + (d.turn if i == 0 else 0.0)
+        bend = stiffness(d.c_skr, d.e_skr, abs(angle))[1] + z * d.b_skr
         W.D[h, 2, 2] += ch * fx + sh * fy + bend
         W.D[i, 2, 2] += ci * fx + si * fy + bend
         W.G[h, 2, 2] -= bend
@@ -144,9 +146,9 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
 
     for j in range(k):
         w_k, r_k = y[o + 3 * n + j], d.r_k[j]
-        slope = 0.0
+        yields = 0.0
         if not d.speed[j]:
-            slope = load_slope(w_k, d, j) - d.d_k[j]
+            yields = load_slope(w_k, d, j) - d.d_k[j]
         for i in range(n):
             rx, ry = y[i] - d.P_k[j, 0], y[n + i] - d.P_k[j, 1]
             square = rx * rx + ry * ry
@@ -195,12 +197,12 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
                 W.F[i, 4 + j, 1] = -(qn * ny + qt * nx)
                 W.R[i, j, 0] = -r * (T_vn * nx + grip * ny)
                 W.R[i, j, 1] = -r * (T_vn * ny - grip * nx)
-                slope -= r * r * grip
+                yields -= r * r * grip
         for b in range(k):
             W.P[j, b] = 0.0
             W.S[4 + j, 4 + b] = 0.0
-        W.P[j, j] = slope
-        W.S[4 + j, 4 + j] = d.I_k[j] * z * z - z * slope
+        W.P[j, j] = yields
+        W.S[4 + j, 4 + j] = d.I_k[j] * z * z - z * yields
 
     for m in range(d.shafts.J.size):
         j, a, _, _, slips, _ = spring(m, y, d)

@@ -39,7 +39,7 @@ def cases(unit: BeltUnit, study: str) -> dict[str, Case]:
         "mu": [{"mu": f * m.mu} for f in (1.0, 2.0)],
         "k_c": [{"k_c": f * m.k_c, "d_c": f * m.d_c} for f in (0.1, 1.0)],
         "mu_k": [{"mu_k": f * m.mu_k, "mu_v": f**0.5 * m.mu_v} for f in (0.1, 1.0)],
-        "scheme": [{"scheme": s} for s in "abc"],
+        "scheme": [{"scheme": s, "elements": m.elements // 2} for s in "abc"],  # finer, schemes hardly differ
         "normals": [{"point_normals": p} for p in (False, True)],
     }
     if study not in values:

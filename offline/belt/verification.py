@@ -24,6 +24,7 @@ with ours, for the shipped drives.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from rtcvt.belt.reading import read_belt_unit
 from rtcvt.belt.unit import BeltUnit, Load, Pulley
 from rtcvt.errors import InputError
 from rtcvt.limits import Limited
-from rtcvt.offline.belt import drawn, studies
+from rtcvt.offline.belt import drawn, mass_on_friction, sheave_on_cable, studies
 from rtcvt.offline.belt.audit import ALLOWED
 from rtcvt.offline.belt.results import Case, Progress, Result, result
 from rtcvt.offline.belt.runs import changed, full_model
@@ -352,7 +353,7 @@ def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None, seed:
         runs[unit.name] = comparisons[0].full
         if unit.name in SOURCE:
             found = {study: studies.run_study(unit, study, folder, progress) for study in studies.STUDIES}
-            quotes += _section_4_ancf(runs[unit.name], found)
+            quotes += [*_contact(), *_section_4_ancf(runs[unit.name], found)]
         others = tuple(
             compare(d.case, full(d.case, folder, of_all(k)), d.case.name, d.limits)
             for k, d in enumerate(around, len(own) + 1)
@@ -394,6 +395,25 @@ def _below(section: str, about: str, printed: float, value: float, unit: str, mo
 def _said(section: str, about: str, printed: str, ours: str, value: float, most: float = 0.0) -> Quote:
     """A statement in words, as a number that should not be larger than `most`."""
     return Quote(section, about, "1", value, most, printed=printed, ours=ours)
+
+
+def _contact() -> list[Quote]:
+    """Sections 2.4 and 3: a mass on bristles and on LuGre's model, a sheave pressed against a cable."""
+    ours, *lugre = (float(friction.max()) for _, _, friction in mass_on_friction.compared()[1].values())
+    level = mass_on_friction.F_S
+    by_segments, reference = sheave_on_cable.convergence()
+    growth = max(
+        abs(getattr(b, key) - getattr(reference, key)) / abs(getattr(a, key) - getattr(reference, key))
+        for found in by_segments.values() for a, b in pairwise(found) for key in ("y", "N")
+    )  # fmt: skip
+    shown = ", ".join(f"{x:.4g}" for x in lugre)
+    away = (level - lugre[1]) / (level - lugre[0])
+    return [
+        _near("2.4, Fig. 7", "friction at which the mass on bristles breaks away", level, ours, "N", 0.01),
+        _said("2.4, Fig. 7", "LuGre's, sigma_0 = 1e5 and 1e6 N/m", "converges to 1.5 N", f"{shown} N", away, 0.5),
+        _said("3, Fig. 10", "errors of place and force by twice the elements", "convergence",
+              f"at most {growth:.2f} of the error before", growth, 0.75),
+    ]  # fmt: skip
 
 
 def _section_4_ancf(r: Result, found: Mapping[str, Mapping[str, Result]]) -> list[Quote]:

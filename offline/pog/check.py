@@ -25,6 +25,7 @@ from rtcvt.model import Model
 from rtcvt.offline.toroidal.check import traction_errors
 from rtcvt.offline.toroidal.drive import Drive, drive
 from rtcvt.pog.system import build_model
+from rtcvt.pog.toroid import with_settings
 from rtcvt.pog.unit import GearSystem
 from rtcvt.recording import revision
 from rtcvt.scenario import Scenario
@@ -149,7 +150,7 @@ def check_unit(
     unit : GearSystem
         The unit.
     parameters : mapping, optional
-        Parameters for both models, over those of the scenarios.
+        Parameters for both models, over those of the scenarios, and of the traction of the hybrid one.
     scenarios : tuple of Scenario, optional
         Scenarios instead of the unit's own.
     progress : callable, optional
@@ -163,12 +164,13 @@ def check_unit(
     chosen = unit.scenario if scenarios is None else scenarios
     if not chosen:
         raise InputError(unit.source, "scenario", None, "at least one [[scenario]] to check")
+    unit, own = with_settings(unit, parameters or {})
     rigid = build_model(unit, "rigid")
     full = build_model(unit, "full")
     reference = build_model(unit, "full", substeps=REFINEMENT * unit.solver.substeps)
     for model in (rigid, full):
-        require_fitting(model, chosen, parameters)
-    done = tuple(_check_scenario(unit, s, rigid, full, reference, parameters, progress) for s in chosen)
+        require_fitting(model, chosen, own)
+    done = tuple(_check_scenario(unit, s, rigid, full, reference, own, progress) for s in chosen)
     ideal = full if not unit.lossy else build_model(unit.without_losses(), "full")
     return Check(unit, done, elastic_modes(ideal), dict(parameters or {}))
 

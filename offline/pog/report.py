@@ -16,12 +16,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from rtcvt.environment import now
-from rtcvt.html import COLOURS, error_table, figure, number, percent, quantity, table, text
+from rtcvt.html import error_table, figure, number, percent, quantity, table, text
 from rtcvt.kernel import SATURATED
+from rtcvt.look import AMBER, COLOURS, INK, RIGID, SHADE, variable
 from rtcvt.offline.pictures import (
-    INK,
     INTERVALS,
-    RIGID,
     cards,
     compared,
     drawing,
@@ -45,8 +44,6 @@ from rtcvt.scenario import Table
 from rtcvt.simulate import Result
 
 Array = NDArray[np.float64]
-
-SHADE, AMBER = "#eceff3", "#e0a100"
 
 
 @dataclass(frozen=True)
@@ -278,13 +275,13 @@ def _scenario(s: ScenarioCheck, unit: GearSystem, k: int) -> str:
 def _key(limited: bool) -> str:
     """Meaning of lines and shades."""
     marks = [
-        ("background: linear-gradient(#fff 35%, #2b6cb0 35%, #2b6cb0 65%, #fff 65%)", "full model"),
-        (f"background: repeating-linear-gradient(90deg, {RIGID} 0 6px, #fff 6px 10px); height: 3px; "
+        (f"background: {variable(COLOURS[0])}; height: 3px; vertical-align: 3px", "full model"),
+        (f"background: repeating-linear-gradient(90deg, {variable(RIGID)} 0 6px, transparent 6px 10px); height: 3px; "
          "vertical-align: 3px", "rigid model"),
-        (f"background: {SHADE}", "does not count: elastic transient"),
+        (f"background: {variable(SHADE)}", "does not count: elastic transient"),
     ]  # fmt: skip
     if limited:
-        marks.append((f"background: {AMBER}; height: 5px; vertical-align: 2px", "a limit is active"))
+        marks.append((f"background: {variable(AMBER)}; height: 5px; vertical-align: 2px", "a limit is active"))
     return '<div class="key">' + "".join(f'<span><i style="{m}"></i>{name}</span>' for m, name in marks) + "</div>\n"
 
 

@@ -30,3 +30,10 @@ def check(unit: GearSystem, given: Mapping[str, Any], progress: Progress) -> Che
 def figures(unit: GearSystem, settings: Mapping[str, float | str], progress: Progress) -> dict[str, Any] | None:
     """Figures of the check with these parameters; None if the unit has no scenario."""
     return check_unit(unit, shared_settings(unit, settings), progress=progress).figures() if unit.scenario else None
+
+
+def hybrid_figures(unit: GearSystem, settings: Mapping[str, float | str], progress: Progress) -> dict[str, Any] | None:
+    """`figures` with those of the hybrid model."""
+    if not unit.scenario:
+        return None
+    return with_traction(check_unit(unit, shared_settings(unit, settings), progress=progress), progress).figures()

@@ -21,11 +21,13 @@ a longer duration.
 means over mean_over_s, the last passage of the belt, or the last fifth of a run without two of them: ratio,
 torque_ratio, kappa, slip, belt_speed_m_s, thrust_ratio, speed_ratio; for the primary and the secondary pulley
 clamping_force_N, speed_rad_s, shaft_torque_Nm (driving +), radius_m (of the ring); tension_N (smallest, largest along
-the belt), push_N (largest); residual_of_losses and residual_of_throughput of the energy balance; computed_frames,
-wall_s of this call and step_cost_us, the median of its steps without start and files. With --belt spatial also
-misalignment_m of the belt on the primary against the secondary, ring_to_pillar_m and ring_to_sheave_m, the least room
-of the rings, fixed_sheave_N, the axial forces on the fixed sheaves, and exit_force_N, the mean axial force of both
-sheaves on an element in the last 8 % of its arc; other figures are means of both sides.
+the belt), push_N (largest); bearing_N, mean force of the belt on each pulley's shaft, x and y, and bearing_orders_N,
+its amplitude by order of element passing, as far as --plot-step resolves it; residual_of_losses and
+residual_of_throughput of the energy balance; computed_frames, wall_s of this call and step_cost_us, the median of its
+steps without start and files. With --belt spatial also misalignment_m of the belt on the primary against the
+secondary, ring_to_pillar_m and ring_to_sheave_m, the least room of the rings, fixed_sheave_N, the axial forces on the
+fixed sheaves, and exit_force_N, the mean axial force of both sheaves on an element in the last 8 % of its arc; other
+figures are means of both sides.
 
 --model theory computes the steady state of a continuous belt in seconds and writes its fields over both arcs as a page:
 a first estimate for your own belt, and an independent check of the full model. JSON keys: thrust_ratio, slip, loss_W,

@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
-from rtcvt.labels import AS_TEXT, as_text
-from rtcvt.offline.pictures import GREY, over_sections
+from rtcvt.look import AS_TEXT, FAINT, GREY, as_text
+from rtcvt.offline.pictures import over_sections
 from rtcvt.offline.pushbelt.run.reading import element_forces, element_history, figures, open_run, run_of
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
 from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, edge_ratio
 
 Array = NDArray[np.float64]
 
-_GREY = "#b8c1cb"
 _PLACE = (np.arange(4 * CELLS) + 0.5) / CELLS
 _FORCES = (  # field, title, sign, column of `HISTORY`
     ("flank_normal", "element-pulley, normal", 1.0, 0),
@@ -122,7 +121,7 @@ def _force(ax: Axes, file: h5py.File, windows: list[tuple[str, Any]], name: str,
         sigma, forces = _one_element(file)
         cut = np.flatnonzero(np.diff(sigma) < -0.5) + 1
         one = np.insert(sign * forces[:, column], cut, np.nan)
-        ax.plot(np.insert(sigma, cut, np.nan), one, color=_GREY, lw=0.7, label="one element", zorder=1)
+        ax.plot(np.insert(sigma, cut, np.nan), one, color=FAINT, lw=0.7, label="one element", zorder=1)
     size = sign * (1.0 if name == "push" else belt_of(file)["t_R"])
     for k, (label, mean) in enumerate(windows):
         ax.plot(_PLACE, size * mean(name), color=COLOURS[k], lw=1.5, label=label)

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.html import page, table
-from rtcvt.offline.pictures import INK, RIGID, drawing
+from rtcvt.look import INK, RIGID
+from rtcvt.offline.pictures import drawing
 from rtcvt.offline.sheave.influence import Influence
 from rtcvt.offline.sheave.mesh import mesh
 from rtcvt.offline.sheave.profile import Drawing

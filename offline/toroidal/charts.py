@@ -17,8 +17,9 @@ from rich.table import Table
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS, number, percent, table, text
 from rtcvt.kind import Checked, Progress, load_unit
+from rtcvt.look import GREY, INK, RIGID, SHADE
 from rtcvt.model import Instance
-from rtcvt.offline.pictures import GREY, INK, RIGID, drawing, names_beside, report
+from rtcvt.offline.pictures import drawing, names_beside, report
 from rtcvt.offline.toroidal.ellipse import field
 from rtcvt.offline.toroidal.variator import Point, held_point
 from rtcvt.pog.spin import Spin, traction_contacts
@@ -130,7 +131,7 @@ def _map_figure(found: TiltMap) -> Callable[..., str]:
             (grid[0, 1], creep, "Largest creep [%]", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0], "YlOrRd"),
         ):
             ax.grid(visible=False)
-            ax.set_facecolor("#eceff3")
+            ax.set_facecolor(SHADE)
             ax.contourf(found.tilt, found.torque, values, levels, cmap=colours, extend="both")
             lines = ax.contour(found.tilt, found.torque, values, levels, colors=INK, linewidths=0.6)
             ax.clabel(lines, fontsize=7.5)

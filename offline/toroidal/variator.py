@@ -39,6 +39,7 @@ class Point:
     Lambda: Array  # of the film as warm as it is
     coefficient: Array  # traction over normal force
     share: Array  # of the capacity of the cold fluid
+    reaction: float  # of the piston that holds a roller against both tractions [N]
     pressure: Array  # largest [Pa]
     creep_loss: float  # [W]
     spin_loss: float
@@ -120,23 +121,27 @@ def operating_point(
     losses = float(n * np.sum(F * v)), float(n * np.sum(M * sigma)), float(bearing * omega_c)
     efficiency = out * float(omega[1]) / through if through else 0.0
     return Point(
-        end_load, np.abs(R), N, np.abs(u), v / np.abs(u), sigma, Lambda, F / N, F / N / t.fluid.limit, pressure,
-        *losses, float(np.sum(churning * omega)), into, out, float(omega[1]), efficiency,
+        end_load, np.abs(R), N, np.abs(u), v / np.abs(u), sigma, Lambda, F / N, F / N / t.fluid.limit,
+        abs(float(np.sum(F))), pressure, *losses, float(np.sum(churning * omega)), into, out, float(omega[1]),
+        efficiency,
     )  # fmt: skip
 
 
 def held_point(
     unit: GearSystem, theta: float, omega_in: float, torque_out: float, law: Contacts | None = None
 ) -> Point:
-    """The `operating_point` at the end load that the unit's margin asks for, within its least and largest one."""
+    """The `operating_point` at the end load that the unit's margin, or the pistons of its rollers, ask for, within its
+    least and largest one."""
     assert unit.traction is not None
     t = unit.traction
     r, _, S, _ = np.abs([spin.at(unit, theta) for spin in traction_contacts(unit)[:2]]).T
-    asked = 1.3 * t.margin * abs(torque_out) * S.max() / (r[1] * t.cavities * t.fluid.limit)  # losses and heat add less
+    F = 1.3 * abs(torque_out) / (r[1] * t.cavities)  # of a cavity's rollers; losses and heat add less
+    asked = max(t.margin * F * S.max() / t.fluid.limit, t.by_reaction * 2.0 * F / t.rollers)
     for _ in range(30):
         load = min(max(asked, t.preload), t.end_load_max)
         point = operating_point(unit, theta, load, omega_in, torque_out, law)
         asked = t.margin * load * float(np.max(np.abs(point.coefficient) / point.Lambda))
+        asked = max(asked, t.by_reaction * point.reaction)
         if abs(min(max(asked, t.preload), t.end_load_max) - load) < 1e-6 * load:
             break
     return point

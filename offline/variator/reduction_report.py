@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, number, percent, table, text
-from rtcvt.offline.pictures import RIGID, cards, drawing, note_right, over_sections, report, under
+from rtcvt.look import GREY, RIGID
+from rtcvt.offline.pictures import cards, drawing, note_right, over_sections, report, under
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.fields import KEPT
@@ -172,7 +173,7 @@ def _mode_pictures(r: Reduction) -> str:
             a.semilogy(places, sigma / sigma[0], color=COLOURS[n % len(COLOURS)], lw=1.3, label=name)
         sigma = r.stack[0].sigma[:60]
         places = np.arange(1, 1 + len(sigma))
-        a.semilogy(places, sigma / sigma[0], color="#777777", lw=1.3, ls="--", label="all stacked")
+        a.semilogy(places, sigma / sigma[0], color=GREY, lw=1.3, ls="--", label="all stacked")
         a.yaxis.set_major_formatter("{x:g}")  # that of a logarithmic axis is TeX
         a.legend(fontsize=7)
         a.set_title("singular values")

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, number, percent, quantity, table, text
-from rtcvt.offline.pictures import GREY, RIGID, drawing, mark, note_right, over_sections, report, thin, under, verdict
+from rtcvt.look import GREY, INK, RIGID
+from rtcvt.offline.pictures import drawing, mark, note_right, over_sections, report, thin, under, verdict
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY
 from rtcvt.offline.pushbelt.unit.parameters import is_belt_of
@@ -173,7 +174,7 @@ def _states(settled: Sequence[Settled]) -> str:
             ax.scatter(xi[where], error(source)[where], s=size, marker=marker, lw=1.1, label=label, **filled)
         for limit in limits:
             for sign in (-1.0, 1.0):
-                ax.axhline(sign * limit, color="#1f2933", lw=0.8, ls=(0, (4, 3)))
+                ax.axhline(sign * limit, color=INK, lw=0.8, ls=(0, (4, 3)))
         ax.axhline(0.0, color=GREY, lw=0.8)
 
     everywhere = np.ones(len(used), dtype=bool)

@@ -6,9 +6,10 @@ import numpy as np
 
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.html.svg import Drawing
+from rtcvt.look import COLOURS, INK
 
 WIDTH = 480.0  # the longer side of the drawing
-BELT, PULLEY = "#1f2933", "#1d4ed8"
+BELT, PULLEY = INK, COLOURS[0]
 
 
 def belt_diagram(drive: BeltUnit, values: Mapping[str, float]) -> str:

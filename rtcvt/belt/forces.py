@@ -216,6 +216,9 @@ def hybrid_derivative(x, u, p, data, dx, work):
     if data[D.N_SLIDING] > 0.0:
         for i in range(places.pulleys(data)):
             dx[places.x_sliding(i, data)] = 0.0
+    if data[D.MODES] > 0.0:
+        for i in range(int(data[D.X_LATERAL]), places.states(data)):
+            dx[i] = 0.0
     mean = 0.0
     for c in range(places.cell_count(data)):
         dx[c] = work[places.face(places.cell_before(c, data), data) + Face.Q] - work[places.face(c, data) + Face.Q]

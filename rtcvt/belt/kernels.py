@@ -126,6 +126,7 @@ from rtcvt.belt.decoupler import switch_clutches
 from rtcvt.belt.flow import flows, mean_flows, sliding
 from rtcvt.belt.forces import follow, limits, shaft_speed
 from rtcvt.belt.friction import friction, held_by, note_sliding, set_limits
+from rtcvt.belt.lateral import lateral_outputs, swing_spans
 from rtcvt.belt.layout import Arc, BeltP, Cell, D, DecouplerP, DecouplerX, Face, Flange, GivenX, PulleyY, Wrap
 from rtcvt.belt.outputs import hybrid_output, rigid_output
 from rtcvt.belt.rigid import rigid_mass
@@ -323,13 +324,15 @@ def write_outputs(fresh, x, u, p, data, y, work):
             flows(x, p, data, work)
             mean_flows(x, data, work)
         hybrid_output(x, u, p, data, y, work)
+        if data[D.MODES] > 0.0:
+            lateral_outputs(x, p, data, y, work)
 
 
 @kernel
 def step(t, h, x, u, p, data, y, work):
     """One communication step in the fewest equal internal steps that are not above the unit's own.
 
-    Saturated: a wrap is at its limit, it slips; the rigid model extrapolates then.
+    Saturated: a wrap is at its limit, it slips; the rigid model extrapolates then. Or a span swings too far.
     """
     n = places.states(data)
     n_y = int(data[D.N_Y])
@@ -349,9 +352,13 @@ def step(t, h, x, u, p, data, y, work):
     follow(1, h, x, u, data)
     y_new = work[at + n : at + n + n_y]
     write_outputs(0, x, u, p, data, y_new, work)
+    far = 0
+    if data[D.MODES] > 0.0:
+        far = swing_spans(h, x, p, data, work)
+        lateral_outputs(x, p, data, y_new, work)
     if leave(True, n, x, saved, n_y, y_new, y) == FAILED:
         return FAILED
-    if budget < MAX_ITERATIONS * steps:
+    if far == 1 or budget < MAX_ITERATIONS * steps:
         return SATURATED
     for i in range(places.pulleys(data)):
         if y[places.y_pulley(i, data) + PulleyY.USE] >= 1.0:

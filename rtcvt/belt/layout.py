@@ -5,7 +5,8 @@ Pulleys are numbered in the order in which the belt visits them. The belt is a r
 g + 1, on the pulley after span ``g // FACES``. State vectors::
 
     hybrid  [l (N FACES), omega (N), q,  `ArmX` of each arm,  `DecouplerX` of each decoupler,
-             `GivenX` of each given speed,  v (N) if friction depends on the sliding speed]
+             `GivenX` of each given speed,  v (N) if friction depends on the sliding speed,
+             modes of the spans if they swing across]
     rigid   [v,                          `GivenX` of the given speed]
 
 The lengths come first, as elimination then fills little of the step's matrix. States from `GivenX` on are constant over
@@ -61,6 +62,12 @@ class D(Places):
     N_SLIDING = "points of friction over the sliding speed; 0: it does not depend on it"
     SLIDING = "table: these speeds [m/s] and shares of friction"
     X_SLIDING = "place in x: sliding speeds that friction depends on"
+    MODES = "modes of each span that swings across; 0: none do"
+    LATERAL = "table: `Lateral` of each span"
+    BELT_LENGTH = "length of the whole belt [m]"
+    LATERAL_DAMPING = "share of critical damping of the modes, in addition to that of `Z_0`, ribs and bending"
+    X_LATERAL = "place in x: of each span angle of the pulley before it, last tension, and y_k and y_k' of its modes"
+    Y_LATERAL = "place in y: displacement of the middle of each span that swings"
     P_J = "place in p: inertias"
     P_B = "place in p: frictions"
     P_MU = "place in p: friction coefficients"
@@ -76,6 +83,7 @@ class D(Places):
     W_SLOPE = "slope of R where it was evaluated last", lambda d: 1
     W_BY_ARM = "of each face ds/dtheta of each arm: a block of each", lambda d: d.ARMS * d.N * d.FACES
     W_CLUTCH = "1 or 0 of each decoupler: its clutch is locked", lambda d: d.DECOUPLERS
+    W_LATERAL = "modes of a span, and four stages of their rates", lambda d: 12 * d.MODES
     W_SAVED = "state before a communication step, new outputs", lambda d: d.N_X + d.N_Y
     W_STEP = "`rtcvt.model.stepping.Block`", lambda d: Block.JACOBIAN * d.N_X + 2 * d.N_X * d.N_X
 
@@ -158,6 +166,7 @@ class Span(Places):
     LEVER_BY_ANGLE = "P'' [m/rad2]"
     TURN = "angle by which its arm turns it [rad]"
     TURN_BY_ANGLE = "its derivative to the arm's angle"
+    DECAY = "c_1 of its lateral motion [1/s]"
 
 
 class Rim(Places):
@@ -216,6 +225,16 @@ class Across(Places):
     LONGER = "length that its ends add [m]"
     DELAY = "their damping, as a time by length [m.s]"
     OFFSET = "length that it gains by its turn [m/rad]"
+
+
+class Lateral(Places):
+    """A span's row of the table for its modes across, by the normal to the left of its direction."""
+
+    BY_START = "lateral motion of its start by its tension [m/N]"
+    BY_END = "of its end"
+    ARM_START = "of its start by the angle of an arm [m/rad]"
+    ARM_END = "of its end"
+    RUNOUT = "of the pulley at its start [m]"
 
 
 class ArmD(Places):
@@ -428,6 +447,10 @@ SWING = Row(
     "{pulley}_{after}.swing", "m", "transverse amplitude of the span where its ends have the run-out", 0.0,
     nominal=1e-3, display="mm",
 )  # fmt: skip
+DISPLACEMENT = Row(
+    "{pulley}_{after}.x", "m", "lateral displacement of the middle of the span, to the left of its direction", 0.0,
+    nominal=1e-3, display="mm",
+)  # fmt: skip
 DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches of the decouplers", 0.0, nominal=1.0,
                      books=LOSS)  # fmt: skip
 ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the tensioner arms", 0.0, nominal=1.0,
@@ -436,7 +459,7 @@ ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the ten
 N_ARC, N_PULLEY, N_GIVEN, N_RIM = len(Arc), len(PulleyY), len(GivenX), len(Rim)
 N_CELL, N_FACE, N_WRAP, N_SPAN = len(Cell), len(Face), len(Wrap), len(Span)
 N_SPAN_D, N_FLANGE_D = len(SpanD), len(FlangeD)
-N_ACROSS, N_RESONANCE = len(Across), len(ResonanceY)
+N_ACROSS, N_RESONANCE, N_LATERAL = len(Across), len(ResonanceY), len(Lateral)
 N_ARM_D, N_ARM_P, N_ARM_X, N_ARM_Y = len(ArmD), len(ArmP), len(ArmX), len(ArmY)
 N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (
     len(DecouplerD), len(DecouplerP), len(DecouplerX), len(DecouplerY)
@@ -445,6 +468,10 @@ N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (
 SLIDING_SPEED = Row(
     "{pulley}.v_slide", "m/s", "sliding speed that the friction coefficient on {pulley} depends on", 0.0, nominal=1.0
 )
+TURNED = Row("{pulley}.turned", "rad", "angle of pulley {pulley}", 0.0, nominal=1.0)
+LAST_TENSION = Row("{pulley}_{after}.T_last", "N", "tension of the span after the last step", 0.0, nominal=1e3)
+MODE = Row("{pulley}_{after}.y_{k}", "m", "displacement of mode {k} of the span across", 0.0, nominal=1e-3)
+MODE_RATE = Row("{pulley}_{after}.y_rate_{k}", "m/s", "speed of mode {k} of the span across", 0.0, nominal=1.0)
 SPAN_LENGTH = Row("{pulley}_{after}.l", "m", "unstretched length of the span from {pulley} to {after}")
 CELL_LENGTH = Row("{after}.l_{k}", "m", "unstretched length of cell {k} on {after}")
 PULLEY_SPEED = Row("{pulley}.w", "rad/s", "speed of pulley {pulley}", nominal=100.0)

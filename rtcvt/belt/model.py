@@ -66,6 +66,8 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
         unit = _without_joints(unit)
     data = _constants(unit, path, belt, weight, given)
     data[D.STANDS] = stands
+    if unit.lateral is not None and fidelity == "hybrid":
+        _lateral(data, unit, path, belt)
     data[D.RIGID] = fidelity == "rigid"
     data[D.T_REST] = belt.tension
     data[D.INTERNAL_STEP] = unit.step / (substeps or hybrid.substeps)
@@ -186,6 +188,32 @@ def _resonance(data: Constants, unit: BeltUnit, path: BeltPath, belt: Spans) -> 
         data[D.RUNOUT] = watched.runout or 0.0
 
 
+def end_motions(unit: BeltUnit, path: BeltPath, belt: Spans) -> tuple[Array, Array]:
+    """Motion (spans, 2) of start and end of each span to its left, by its tension [m/N] and by an arm [m/rad]."""
+    by_tension, by_arm = np.zeros((2, path.span.size, 2))
+    pulleys = list(unit.pulleys.values())
+    for j, t in enumerate(path.direction):
+        for end, i in enumerate((j, (j + 1) % path.span.size)):
+            by_tension[j, end] = -path.sigma[i] * belt.outwards[j, end]
+            arm = pulleys[i].arm
+            if arm is not None:
+                x, y = np.subtract(pulleys[i].center, arm.pivot)
+                by_arm[j, end] = t[1] * y + t[0] * x
+    return by_tension, by_arm
+
+
+def _lateral(data: Constants, unit: BeltUnit, path: BeltPath, belt: Spans) -> None:
+    """Write the constants of spans that swing across."""
+    lateral = unit.lateral
+    assert lateral is not None
+    for name in lateral.runout:
+        if name not in unit.pulleys:
+            raise InputError(unit.source, "lateral.runout", name, f"one of {', '.join(unit.pulleys)}")
+    data[D.MODES], data[D.LATERAL_DAMPING], data[D.BELT_LENGTH] = lateral.modes, lateral.damping, path.length
+    runout = [lateral.runout.get(name, 0.0) for name in unit.pulleys]
+    data.table(D.LATERAL, np.column_stack([*end_motions(unit, path, belt), runout]).ravel().tolist())
+
+
 def _arms(data: Constants, unit: BeltUnit, path: BeltPath) -> None:
     """Tables of the arms over their angles."""
     data[D.ARMS] = len(unit.arms)
@@ -276,6 +304,7 @@ def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: 
     data[D.Y_RESONANCE] = table.each("output", layout.ResonanceY, named if unit.resonance else [])
     runs_out = unit.resonance is not None and unit.resonance.runout is not None
     data[D.Y_SWING] = table.each("output", [layout.SWING], named if runs_out else [])
+    data[D.Y_LATERAL] = table.each("output", [layout.DISPLACEMENT], named if data[D.MODES] else [])
 
 
 def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:
@@ -296,3 +325,12 @@ def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: l
     data[D.X_GIVEN] = table.each("state", GivenX, [{"pulley": name} for name in given])
     some = data[D.N_SLIDING] > 0 and not data[D.RIGID]
     data[D.X_SLIDING] = table.each("state", [layout.SLIDING_SPEED], _named(unit) if some else [])
+    data[D.X_LATERAL] = table.size("state")
+    if unit.lateral is not None and data[D.MODES]:
+        numbers = range(1, unit.lateral.modes + 1)
+        for fields in _named(unit):
+            table.add("state", layout.TURNED, None, fields)
+            table.add("state", layout.LAST_TENSION, None, fields)
+            for row in (layout.MODE, layout.MODE_RATE):
+                for k in numbers:
+                    table.add("state", row, None, fields | {"k": str(k)})

@@ -298,6 +298,12 @@ def x_sliding(i, data):
 
 
 @kernel
+def x_lateral(j, data):
+    """Place in x of pulley j's angle, the last tension of span j and the modes of that span."""
+    return int(data[D.X_LATERAL]) + (2 + 2 * int(data[D.MODES])) * j
+
+
+@kernel
 def given_state(i, data):
     """Place of `GivenX` of pulley i in x, or -1 if its speed is not given."""
     if flange_kind(i, data) != Flange.SPEED:

@@ -71,6 +71,38 @@ def swing(
     return np.asarray(found / np.sin(k), dtype=np.complex128)
 
 
+def bounded_swing(
+    start: complex, end: complex, r: float, nu: float, zeta: float, hardening: float, length: float
+) -> float:
+    """Largest amplitude [m] of `swing` where the belt resists the stretch: the upper branch, that of a run-up.
+
+    The stretch of an amplitude A raises the square of its first frequency by ``1 + hardening A^2``, with ``hardening =
+    3 pi^2 EA/(16 (T - m v^2) L L_b)`` [1/m^2] (Kirchhoff's string, the belt of length L_b). No root above a third of
+    the `length` is sought.
+    """
+    linear = float(np.abs(swing(start, end, r, nu, zeta)).max())
+    if hardening * linear**2 < 1e-6:
+        return linear
+
+    def exceeded(A: float) -> bool:
+        by = r / math.sqrt(1.0 + hardening * A * A)
+        return bool(np.abs(swing(start, end, by, nu, zeta, 101)).max() >= A)
+
+    tuned = math.sqrt(max((r / max(int(r), 1)) ** 2 - 1.0, 0.0) / hardening)  # that meets the order
+    sizes = np.geomspace(length / 3.0, max(abs(start), abs(end), 1e-9), 60)
+    high = float(sizes[0])
+    for A in sizes.tolist():
+        if exceeded(A):
+            low = A
+            for _ in range(20):
+                low, high = (0.5 * (low + high), high) if exceeded(0.5 * (low + high)) else (low, 0.5 * (low + high))
+            return low
+        if tuned > A and exceeded(tuned):
+            return tuned
+        high = A
+    return linear
+
+
 @kernel
 def span_length(j, data, work):
     """Length [m] of span j between its points of tangency, as arms have moved them."""

@@ -174,7 +174,10 @@ class ElementModel(Record):
     mu: Annotated[float, Field(ge=0.0, le=10.0), asked_above(5.0)]  # friction
     dv: Annotated[float, quantity_in("m/s", above=0.0)]  # sliding speed from which friction acts in full
     gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81  # in the direction of -y
+    stretch_exponent: Annotated[float, Field(ge=0.2, le=5.0)] = 1.0  # e of F = EA strain^e; real-time models have 1
+    bending_exponent: Annotated[float, Field(ge=0.2, le=5.0)] = 1.0  # e of M = EI curvature^e; likewise
     elements: Annotated[int, Field(ge=8, le=100000)] = 150  # of the belt
+    method: Literal["rosenbrock", "RK45"] = "rosenbrock"  # RK45: explicit steps like the paper's, for comparison
     tolerance: Annotated[float, Field(gt=0.0, lt=0.1)] = 1e-5  # of the step control, relative
 
     @model_validator(mode="after")
@@ -207,6 +210,14 @@ class Resonance(Record):
     runout: Length | None = None  # amplitude with which pulleys move the spans' ends across at an order
 
 
+class Lateral(Record):
+    """Modes of the spans across in the hybrid model (`rtcvt.belt.lateral`)."""
+
+    modes: Annotated[int, Field(ge=1, le=8)] = 3  # of each span
+    runout: dict[Name, Annotated[float, quantity_in("m", at_least=0.0)]] = {}  # by which a pulley is eccentric
+    damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # relative to critical, beyond that of ribs and bending
+
+
 class BeltUnit(Unit):
     """A belt drive with its scenarios."""
 
@@ -219,6 +230,7 @@ class BeltUnit(Unit):
     elements: ElementModel | None = None  # full model: a belt of rigid elements
     moving: MovingModel | None = None  # full model: a belt with lateral motion and one tension
     resonance: Resonance | None = None  # engine orders that the real-time model watches
+    lateral: Lateral | None = None  # spans of the hybrid model swing across
     step: Duration = 1e-3  # of the real-time model
     scenario: tuple[Scenario, ...] = ()
 

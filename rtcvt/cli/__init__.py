@@ -16,6 +16,7 @@ from rich.logging import RichHandler
 
 from rtcvt import __version__
 from rtcvt.cli.console import EXTRAS, app, fail, notes, out
+from rtcvt.environment import ALLOW
 from rtcvt.errors import InputError
 
 __all__ = ["app", "main"]
@@ -50,8 +51,13 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Run Python code that unit files name: laws. Only of files you trust.")
+    ] = False,
 ) -> None:
     del version
+    if allow_code:
+        os.environ[ALLOW] = "1"
 
 
 _logger = logging.getLogger("rtcvt")

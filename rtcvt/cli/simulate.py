@@ -75,11 +75,19 @@ def simulate(
         str | None, typer.Option(help='Interval of the recording, e.g. "10 ms"; default: the step.')
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Of a car: a page with energies, maps and curves.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Of a car: a page with acceleration, top speed, comfort, energies, maps and curves.",
+        ),
     ] = None,
     compare: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help='Of a car: a run for each choice of a parameter, e.g. "strategy".'),
+        list[str] | None,
+        typer.Option(
+            metavar="NAME | NAME=VALUE,...",
+            help='Of a car: a run for each choice of a parameter, e.g. "strategy", or also one with each of these sets '
+            "of values. Repeatable.",
+        ),
     ] = None,
     figures: Json = None,
     **own: Any,
@@ -93,7 +101,9 @@ def simulate(
     was active), limits (shares by output that reports the limit), step_cost_us (median, p99), signals: by name unit,
     final, min, max, rms. Of a car with an engine or a battery also energy: fuel_l_per_100km, battery_kWh_per_100km,
     both also corrected_ for the change of the stored energy, source_J, loss_J (by name), stored_J, residual_share. With
-    --compare the energy of each choice by name, and ideal_l_per_100km.
+    --compare the energy of each run by name, ideal_l_per_100km, and its figures: jerk_m_s3, vdv_m_s1_75, shifts,
+    shift_time_s (median), shift_time_max_s, shift_jerk_m_s3. With --report figures also have runs at full throttle:
+    time_0_100_s, top_speed_m_s, speed_on_6_percent_m_s, speed_on_12_percent_m_s, start_slope.
     """
     loaded = load_unit(unit)
     kind = loaded.kind_record
@@ -117,10 +127,10 @@ def simulate(
     refuse_others(context, COMMON)
     common |= {"settings": assignments(settings), "substeps": substeps, "report": report}
     common |= {"signal": signal or (), "rate": None if rate is None else seconds("--rate", rate)}
-    if compare is None:
-        _run(loaded, common)
-    else:
+    if compare:
         _compare(loaded, compare, common)
+    else:
+        _run(loaded, common)
 
 
 def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
@@ -152,17 +162,27 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     output: Path | None = given["output"]
     require_ending(output)
     require_writable(output, given["figures"], given["report"])
-    with progress_bar() as bar:
-        result = simulate(built, chosen, given["step"], given["settings"], lambda k, n: bar(chosen.name, k, n))
-    if output is not None:
-        every = 1 if given["rate"] is None else max(1, round(given["rate"] / result.step))
-        save(output, result.recording().chosen(given["signal"], every), "simulation")
+
+    def record(result: Any) -> None:
+        if output is not None:
+            every = 1 if given["rate"] is None else max(1, round(given["rate"] / result.step))
+            save(output, result.recording().chosen(given["signal"], every), "simulation")
+
+    try:
+        with progress_bar() as bar:
+            result = simulate(built, chosen, given["step"], given["settings"], lambda k, n: bar(chosen.name, k, n))
+    except InputError as error:
+        if error.made is not None and output is not None:
+            record(error.made)
+            say(f"recording up to t = {error.made.time[-1]:g} s: {output}")
+        raise
+    record(result)
     found = result.figures()
     energy = balance(result)
     if given["report"] is not None:
-        from rtcvt.offline.cars import drive_of
-
-        _write_page(given["report"], [drive_of(built.name, result, unit)], unit, chosen.name)
+        drive = _drive_of(built.name, result, unit, given, given["settings"])
+        _write_page(given["report"], [drive], unit, chosen.name)
+        found["figures"] = drive.told()["figures"]
     write_figures(given["figures"], found if energy is None else found | {"energy": energy.figures()})
     _print_signals(f"{built.name}, {built.fidelity} model: {chosen.name}", found["signals"])
     cost = found["step_cost_us"]["median"]
@@ -171,39 +191,84 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     say_limits(found["limits"], found["saturated_share"])
     if energy is not None:
         _print_energy({"": energy})
+    if given["report"] is not None:
+        _print_figures([drive])
     if output is not None:
         say(f"recording: {output}")
 
 
-def _compare(unit: Unit, name: str, given: dict[str, Any]) -> None:
-    """A run for each choice of a parameter, side by side."""
+def _drive_of(label: str, run: Any, unit: Unit, given: dict[str, Any], settings: dict[str, Any]) -> Any:
+    """Stored results of a run, for a report with those of runs at full throttle."""
+    from rtcvt.offline.car_figures import performance
     from rtcvt.offline.cars import drive_of
+
+    drive = drive_of(label, run, unit)
+    if given["report"] is None:
+        return drive
+    try:
+        with progress_bar() as bar:
+            return drive.with_figures(performance(unit, settings, bar))
+    except InputError as error:  # a step failed
+        notes.print(f"no figures at full throttle: {escape(str(error))}")
+        return drive
+
+
+def _sets(built: Any, compare: list[str]) -> dict[str, dict[str, Any]]:
+    """Values of parameters for each run, by its label."""
+    runs: dict[str, dict[str, Any]] = {"as given": {}} if any("=" in text for text in compare) else {}
+    for text in compare:
+        values = assignments(text.split(","), "--compare") if "=" in text else {text: None}
+        full: dict[str, Any] = {}
+        for name, value in values.items():
+            able = [v for v in built.select("parameter") if v.choices or value is not None]
+            some = [v for v in able if v.name == name or v.name.endswith(f".{name}")]
+            if len(some) != 1:
+                known = ", ".join(v.name for v in some or able if some or v.choices) or "none here"
+                allowed = "the name of one parameter" if value is not None else "one parameter with choices"
+                raise InputError("--compare", "", name, allowed + (f": {known}" if some or value is None else ""))
+            full[some[0].name] = value
+            if value is None:
+                runs |= {choice: {some[0].name: choice} for choice in some[0].choices}
+        if None not in full.values():
+            runs[text] = full
+    return runs
+
+
+def _compare(unit: Unit, compare: list[str], given: dict[str, Any]) -> None:
+    """A run for each choice of a parameter, or each set of values, side by side."""
     from rtcvt.recording import require_writable
     from rtcvt.scenario import chosen_scenario
-    from rtcvt.simulate import simulate
+    from rtcvt.simulate import require_fitting, simulate
 
     chosen = chosen_scenario(unit, given["scenario"])
     built = unit.build(given["model"], given["substeps"])
-    some = [v for v in built.select("parameter") if v.choices and (v.name == name or v.name.endswith(f".{name}"))]
-    if len(some) != 1:
-        known = ", ".join(v.name for v in built.select("parameter") if v.choices) or "none here"
-        raise InputError("--compare", "", name, f"one parameter with choices: {known}")
+    runs = {label: {**given["settings"], **values} for label, values in _sets(built, compare).items()}
     if given["output"] is not None:
         raise InputError("--output", "", str(given["output"]), "no recording where several runs are compared")
     require_writable(given["figures"], given["report"])
+    for settings in runs.values():
+        require_fitting(built, [chosen], settings)
     drives = []
-    with progress_bar() as bar:
-        for choice in some[0].choices:
-            settings = {**given["settings"], some[0].name: choice}
-            run = simulate(built, chosen, given["step"], settings, partial(bar, choice))
-            drives.append(drive_of(choice, run, unit))
+    for label, settings in runs.items():
+        with progress_bar() as bar:
+            run = simulate(built, chosen, given["step"], settings, partial(bar, label))
+        drives.append(_drive_of(label, run, unit, given, settings))
     if given["report"] is not None:
         _write_page(given["report"], drives, unit, chosen.name)
-    write_figures(given["figures"], {d.label: d.balance.figures() | {"ideal_l_per_100km": d.ideal} for d in drives})
+    write_figures(given["figures"], {d.label: d.told() for d in drives})
     _print_energy({d.label: d.balance for d in drives})
     for d in drives:
         if d.ideal is not None:
             out.print(f"{d.label}: {d.ideal:.2f} l/100 km with an ideal variator")
+    _print_figures(drives)
+
+
+def _print_figures(drives: list[Any]) -> None:
+    """Figures of runs, side by side."""
+    table = Table("figure", *(d.label for d in drives), box=None)
+    for about in dict.fromkeys(f.about for d in drives for f in d.figures):
+        table.add_row(about, *(next((f.shown for f in d.figures if f.about == about), "") for d in drives))
+    print_whole(table)
 
 
 def _write_page(path: Path, drives: list[Any], unit: Any, scenario: str) -> None:

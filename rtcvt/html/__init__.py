@@ -1,7 +1,8 @@
 """Pages in HTML: functions for numbers and tables, templates (jinja2) for the rest.
 
 A page inside an FMU fills the blocks of ``unit.html``, a report those of ``page.html``; both are read as
-``PACKAGE:FILE``. Everything is plain HTML that is also well-formed XML, without scripts and without anything to load.
+``PACKAGE:FILE``. Everything is plain HTML that is also well-formed XML, without anything to load; only reports with
+charts have scripts.
 The functions return HTML: texts are escaped, cells of a table are not.
 """
 
@@ -21,11 +22,12 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.limits import ErrorRow as ErrorRow  # kinds import it from here
+from rtcvt.look import COLOURS as COLOURS
+from rtcvt.look import css
 from rtcvt.model import Model, Variable
 from rtcvt.quantity import to_si
 from rtcvt.recording import revision
 
-COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b83280", "#6b7a12", "#4a5568")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
@@ -64,7 +66,7 @@ def _templates() -> Environment:
     )
     pieces = (block, error_table, figure, matrix, number, percent, prose, quantity, table, unit_symbol, variable_tables)
     found.globals |= {piece.__name__: _ready(piece) for piece in pieces}
-    found.globals |= {"revision": revision, "version": __version__}
+    found.globals |= {"css": _ready(css), "revision": revision, "source": _ready(_source), "version": __version__}
     return found
 
 
@@ -83,8 +85,9 @@ def macro(template: str, name: str) -> Callable[..., str]:
 
 
 def page(title: str, body: str, style: str = "") -> str:
-    """A complete page around `body`, which is ready HTML."""
-    return render("rtcvt.html:page.html", title=title, body=Markup(body), style=Markup(style))
+    """A complete page around `body`, which is ready HTML; with scripts if it has data of charts."""
+    charts = 'class="chart"' in body
+    return render("rtcvt.html:page.html", title=title, body=Markup(body), style=Markup(style), charts=charts)
 
 
 def unit_page(model: Model, unit: Any, errors: Sequence[ErrorRow] | None = None) -> str:
@@ -158,6 +161,7 @@ def prose(docstring: str) -> str:
 
 def figure(picture: str, caption: str) -> str:
     """An inline picture with a caption (HTML)."""
+    picture = picture if 'class="picture"' in picture else f'<div class="picture">{picture}</div>'
     return f"<figure>\n{picture}\n<figcaption>{caption}</figcaption>\n</figure>\n"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import count, pairwise, product
 
 from rtcvt.html import text as escaped
+from rtcvt.look import INK, standalone
 
 _CHARACTER = 0.68  # width of a character over the font size: at least that of usual fonts
 _CELL = 6.0  # size of a cell of the grid that keeps labels apart
@@ -64,8 +65,8 @@ class Drawing:
         """A bar of a round length, for a scale in pixels per metre; returns where a text may begin."""
         length = next(x for e in count(-9) for v in (1, 2, 5) if (x := v * 10.0**e) * scale >= 55.0)
         end = p + length * scale
-        self.line([p + 4.0j, p - 4.0j, p, end, end + 4.0j, end - 4.0j], "#1f2933", 1.6)
-        return self.text(end + 8.0, f"{before}{length * 1e3:g} mm", 12.0, "#1f2933", "start")
+        self.line([p + 4.0j, p - 4.0j, p, end, end + 4.0j, end - 4.0j], INK, 1.6)
+        return self.text(end + 8.0, f"{before}{length * 1e3:g} mm", 12.0, INK, "start")
 
     def label(
         self, anchors: Sequence[complex], text: str, size: float, colour: str, room: float = 2.0, gap: float = 4.0
@@ -104,7 +105,7 @@ class Drawing:
         """The standalone document on a white ground."""
         low, high = self.corners()
         x, y, size = low.real - margin, -high.imag - margin, high - low + 2.0 * margin * (1.0 + 1.0j)
-        return "\n".join([
+        return standalone("\n".join([
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{x:.1f} {y:.1f} {size.real:.1f} {size.imag:.1f}" '
             f'width="{size.real:.0f}" height="{size.imag:.0f}" role="img" stroke-linejoin="round" '
             "stroke-linecap=\"round\" font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">",
@@ -112,7 +113,7 @@ class Drawing:
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{size.real:.1f}" height="{size.imag:.1f}" fill="#ffffff"/>',
             *self.parts,
             "</svg>\n",
-        ])  # fmt: skip
+        ]))  # fmt: skip
 
 
 def samples(points: Sequence[complex]) -> Iterable[complex]:

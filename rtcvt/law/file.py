@@ -36,11 +36,12 @@ time ``t`` and the interval ``h`` between two samples [s]. Terms of a sum have t
     delay       x                                             e
 
 A state of ``[states]`` gives ``next``, its value at the next sample. Start values follow from parameters.
+
+Instead of its equations a law may name a file with a kernel in Python, see `rtcvt.law.code`.
 """
 
 import graphlib
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from keyword import kwlist as KEYWORDS
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -55,12 +56,13 @@ from rtcvt.files import expression
 from rtcvt.files.expression import Expression, below, clip, number, parse_law, where
 from rtcvt.kind import Unit
 from rtcvt.law import kernels
+from rtcvt.law.code import kernels_of
 from rtcvt.law.kernels import D
 from rtcvt.law.program import Dimension, Program, dimension, written
 from rtcvt.model import Model
 from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Row, Table
-from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, parse_table
+from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, own_file, parse_table
 
 Formula = Annotated[str, Field(max_length=500)] | float
 RESERVED = {*KEYWORDS, "t", "h", "pi", "min", "max", "clip", "abs", "sin", "cos", "tan", "sqrt", "exp", "log", "lookup"}
@@ -84,7 +86,7 @@ class Input(Signal):
 class Output(Signal):
     """An output."""
 
-    value: Formula  # equation
+    value: Formula | None = None  # equation
 
 
 class Parameter(Record):
@@ -100,7 +102,7 @@ class Parameter(Record):
 class State(Record):
     """A value that is kept from sample to sample."""
 
-    next: Formula  # value at the next sample
+    next: Formula | None = None  # value at the next sample
     start: Formula = 0.0  # from parameters
     unit: str = "1"  # SI, or one of a kind that is known, which is then shown
     description: str = ""  # in a few words
@@ -213,6 +215,7 @@ class Equations(Record):
     blocks: dict[Name, dict[str, Formula]] = {}  # lag, integral, pi, rate_limit, hysteresis, delay: see rtcvt.law.file
     tables: dict[Name, Lookup] = {}  # for lookup(table, x) and lookup(table, x, y)
     equations: dict[Name, Formula] = {}  # names for parts of other equations
+    python: str = ""  # instead of equations a file of this folder, see rtcvt.law.code
     outputs: dict[Name, Output] = Field(min_length=1)  # outputs of the unit
 
 
@@ -255,7 +258,7 @@ def law_of(given: Equations, **about: Any) -> Law:
 
 def files_beside(law: Law) -> list[Path]:
     """Tables of its own folder."""
-    own = [law.folder / table.file for table in law.tables.values() if table.file]
+    own = [law.folder / name for name in (law.python, *(table.file for table in law.tables.values())) if name]
     return [file for file in own if file.is_file()]
 
 
@@ -319,6 +322,7 @@ class _Writer:
                 if name in self.keys:
                     raise self.error(f"{what}.{name}", None, f"a name that is used once; there is {self.keys[name]}")
                 self.keys[name] = f"{what}.{name}"
+        self._require_formulas()
         records: dict[str, Any] = {**self.inputs, **self.parameters, **law.states, **law.outputs}
         self.units = {name: self._unit(f"{self.keys[name]}.unit", record.unit) for name, record in records.items()}
         self.tables = {name: self._table(f"tables.{name}", table) for name, table in law.tables.items()}
@@ -333,6 +337,18 @@ class _Writer:
         """A fault of the file."""
         shown = value if isinstance(value, str | int | float | None) else None
         return InputError(self.law.source, f"{self.law.key}{key}", shown, allowed)
+
+    def _require_formulas(self) -> None:
+        """Equations for all, or, with the law in a file, for none."""
+        law = self.law
+        formulas = {f"states.{name}.next": x.next for name, x in law.states.items()}
+        formulas |= {f"outputs.{name}.value": y.value for name, y in law.outputs.items()}
+        for key, given in formulas.items():
+            if (given is None) != bool(law.python):
+                raise self.error(key, given, "nothing: the file has it" if law.python else "this key is required")
+        for what in ("blocks", "tables", "equations"):
+            if law.python and getattr(law, what):
+                raise self.error(what, None, "nothing, as the law is in a file")
 
     def _block(self, key: str, given: Mapping[str, Formula]) -> Block:
         found = BLOCKS.get(str(given.get("block")))
@@ -350,14 +366,8 @@ class _Writer:
         except ValueError as error:
             raise self.error(key, text, str(error)) from None
         power = tuple((base, n) for base, n in found.exponents if base != "rad")
-        if found.factor == 1.0 and not found.offset and not found.turns:
-            return _Unit(text, None, power)
-        for si in quantity.KINDS:
-            if quantity.is_torque(si) == quantity.is_torque(text):
-                with suppress(ValueError):
-                    quantity.conversion(text, si)
-                    return _Unit(si, text, power)
-        raise self.error(key, text, "an SI unit")
+        si = quantity.si_of(text)
+        return _Unit(si, None if si == found.name else text, power)
 
     def si(self, key: str, value: float | str, unit: str) -> float:
         """A quantity in an SI unit."""
@@ -409,11 +419,11 @@ class _Writer:
     def _define(self) -> None:
         """Expressions of all equations, states and start values."""
         law = self.law
-        formulas = law.equations | {name: y.value for name, y in law.outputs.items()}
+        formulas = law.equations | {name: y.value for name, y in law.outputs.items() if y.value is not None}
         for name, given in formulas.items():
             self.definitions[name] = self.formula(self._key(name), given)
         for name, state in law.states.items():
-            self.next[name] = self.formula(f"states.{name}.next", state.next)
+            self.next[name] = self.formula(f"states.{name}.next", name if state.next is None else state.next)
             self.start[name] = self.formula(f"states.{name}.start", state.start)
         for name, block in self.blocks.items():
             reader, x = _Reader(self, f"blocks.{name}"), f"{name}.x"
@@ -485,6 +495,7 @@ class _Writer:
         data[D.N_P], data[D.N_U], data[D.N_Y] = len(self.parameters), len(self.inputs), len(law.outputs)
         data[D.N_S], data[D.N_X] = len(self.next), len(table.states)
         self._write(data)
+        of: Any = self._code() if law.python else kernels
         return Model(
             name=law.name,
             description=law.description,
@@ -497,10 +508,10 @@ class _Writer:
             step_size=law.solver.step,
             discrete=bool(table.states),
             internal_step=data[D.INTERNAL_STEP],
-            initialise=kernels.initialise,
-            derivative=kernels.derivative,
-            output=kernels.output,
-            step=kernels.step,
+            initialise=of.initialise,
+            derivative=of.derivative,
+            output=of.output,
+            step=of.step,
             source=law.text,
         )
 
@@ -515,7 +526,7 @@ class _Writer:
         for e in [*self.definitions.values(), *self.next.values()]:
             program.hoist(e)
         data[D.N_START] = program.size
-        outputs = [program.name(name) for name in self.law.outputs]
+        outputs = [program.name(name) for name in self.law.outputs if name in self.definitions]
         data[D.N_VALUES] = program.size
         following = [program.expression(e) for e in self.next.values()]
         if program.size > MOST_OPERATIONS:
@@ -523,6 +534,15 @@ class _Writer:
         place = program.write(data, {space: len(names) for space, names in spaces.items()})
         for entry, found in ((D.START, start), (D.OUTPUT, outputs), (D.NEXT, following)):
             data.table(entry, map(place, found))
+
+    def _code(self) -> Any:
+        """Kernels of the law in a file."""
+        law = self.law
+        found = own_file(law.folder, law.python, f"{law.source}: {law.key}python")
+        if found is None:
+            raise self.error("python", law.python, "a file in the folder of this one")
+        sizes = {"u": len(self.inputs), "p": len(self.parameters), "x": len(self.next), "y": len(law.outputs)}
+        return kernels_of(found, sizes, lambda allowed: self.error("python", law.python, allowed))
 
     def _variables(self) -> Table:
         law, table = self.law, Table()

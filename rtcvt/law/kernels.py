@@ -82,6 +82,7 @@ class D(Places):
     REGISTERS = "registers", lambda d: d.RESULTS + d.N_CODE
     SAVED = "states before a step", lambda d: d.N_X
     NEW = "outputs of a step", lambda d: d.N_Y
+    FOLLOWING = "next states", lambda d: d.N_S
 
 
 @kernel
@@ -159,6 +160,26 @@ def interval(data):
 
 
 @kernel
+def values(t, h, x, u, p, data, y, r):
+    """Outputs at a sample."""
+    load(t, h, x, u, data, r)
+    execute(entry(D.N_START, data), entry(D.N_VALUES, data), data, r)
+    for i in range(entry(D.N_Y, data)):
+        y[i] = r[register(D.OUTPUT, i, data)]
+
+
+@kernel
+def following(t, h, x, u, p, data, y, new, r):
+    """Outputs, and states at the next sample."""
+    load(t, h, x, u, data, r)
+    execute(entry(D.N_START, data), entry(D.N_CODE, data), data, r)
+    for i in range(entry(D.N_Y, data)):
+        y[i] = r[register(D.OUTPUT, i, data)]
+    for i in range(entry(D.N_S, data)):
+        new[i] = r[register(D.NEXT, i, data)]
+
+
+@kernel
 def initialise(p, data, u, x, work):
     """Write parameters and constants to their registers, then the start values; fails if one is no number."""
     r = work[entry(D.REGISTERS, data) : entry(D.SAVED, data)]
@@ -171,10 +192,7 @@ def initialise(p, data, u, x, work):
     for i in range(n):
         x[i] = r[register(D.START, i, data)]
     if data[D.SAMPLE] > 0.0:
-        load(0.0, data[D.SAMPLE], x, u, data, r)
-        execute(entry(D.N_START, data), entry(D.N_VALUES, data), data, r)
-        for i in range(entry(D.N_Y, data)):
-            x[n + i] = r[register(D.OUTPUT, i, data)]
+        values(0.0, data[D.SAMPLE], x, u, p, data, x[n : n + entry(D.N_Y, data)], r)
         x[n + entry(D.N_Y, data)] = 0.0
     for i in range(entry(D.N_X, data)):
         if not abs(x[i]) < HUGE:
@@ -187,12 +205,13 @@ def derivative(t, x, u, p, data, dx, work):
     """``(x_(k+1) - x_k)/h``; 0 for held outputs."""
     r = work[entry(D.REGISTERS, data) : entry(D.SAVED, data)]
     h = interval(data)
-    load(t, h, x, u, data, r)
-    execute(entry(D.N_START, data), entry(D.N_CODE, data), data, r)
+    y = work[entry(D.NEW, data) : entry(D.FOLLOWING, data)]
+    new = work[entry(D.FOLLOWING, data) : entry(D.FOLLOWING, data) + entry(D.N_S, data)]
+    following(t, h, x, u, p, data, y, new, r)
     for i in range(entry(D.N_X, data)):
         dx[i] = 0.0
     for i in range(entry(D.N_S, data)):
-        dx[i] = (r[register(D.NEXT, i, data)] - x[i]) / h
+        dx[i] = (new[i] - x[i]) / h
 
 
 @kernel
@@ -206,40 +225,29 @@ def is_due(x, data):
 @kernel
 def output(t, x, u, p, data, y, work):
     """Outputs: as they are held, or at a sample."""
-    r = work[entry(D.REGISTERS, data) : entry(D.SAVED, data)]
-    n_y = entry(D.N_Y, data)
     if is_due(x, data):
-        load(t, interval(data), x, u, data, r)
-        execute(entry(D.N_START, data), entry(D.N_VALUES, data), data, r)
-        for i in range(n_y):
-            y[i] = r[register(D.OUTPUT, i, data)]
+        values(t, interval(data), x, u, p, data, y, work[entry(D.REGISTERS, data) : entry(D.SAVED, data)])
     else:
-        for i in range(n_y):
+        for i in range(entry(D.N_Y, data)):
             y[i] = x[entry(D.N_S, data) + i]
 
 
 @kernel
-def sample(t, h, x, u, data, r):
-    """Make a sample: write the next states."""
-    load(t, h, x, u, data, r)
-    execute(entry(D.N_START, data), entry(D.N_CODE, data), data, r)
-    for i in range(entry(D.N_S, data)):
-        x[i] = r[register(D.NEXT, i, data)]
-
-
-@kernel
-def advance(t, h, x, u, data, work):
+def advance(t, h, x, u, p, data, work):
     """One internal step in place."""
     r = work[entry(D.REGISTERS, data) : entry(D.SAVED, data)]
+    n = entry(D.N_S, data)
+    new = work[entry(D.FOLLOWING, data) : entry(D.FOLLOWING, data) + n]
+    due = n + entry(D.N_Y, data)
     if data[D.SAMPLE] == 0.0:
-        sample(t, h, x, u, data, r)
+        following(t, h, x, u, p, data, work[entry(D.NEW, data) : entry(D.FOLLOWING, data)], new, r)
+        for i in range(n):
+            x[i] = new[i]
     else:
-        n = entry(D.N_S, data)
-        due = n + entry(D.N_Y, data)
         if is_due(x, data):
-            sample(t, data[D.SAMPLE], x, u, data, r)
-            for i in range(entry(D.N_Y, data)):
-                x[n + i] = r[register(D.OUTPUT, i, data)]
+            following(t, data[D.SAMPLE], x, u, p, data, x[n:due], new, r)
+            for i in range(n):
+                x[i] = new[i]
             x[due] += data[D.SAMPLE]
         x[due] = x[due] - h if x[due] > h else 0.0
 
@@ -254,7 +262,7 @@ def step(t, h, x, u, p, data, y, work):
     if steps == 0:
         return FAILED
     for k in range(steps):
-        advance(t + k * (h / steps), h / steps, x, u, data, work)
-    new = work[entry(D.NEW, data) : entry(D.NEW, data) + n_y]
+        advance(t + k * (h / steps), h / steps, x, u, p, data, work)
+    new = work[entry(D.NEW, data) : entry(D.FOLLOWING, data)]
     output(t + h, x, u, p, data, new, work)
     return leave(True, n_x, x, saved, n_y, new, y)

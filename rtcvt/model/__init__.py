@@ -35,6 +35,9 @@ Fidelity = Literal[
 Causality = Literal["parameter", "input", "output", "state"]
 
 
+STATE_OF_FMU = "no FMU where states are copied: its own is in its process"
+
+
 class Books(Enum):
     """Role of an output in the energy balance (`rtcvt.model.balance`)."""
 
@@ -204,9 +207,21 @@ class Model(VariableTable):
     algebraic: tuple[int, ...] = ()  # unknowns of constraints: `derivative` gives their residuals
     discrete: bool = False  # some states belong to a law in discrete time, which only `step` advances
     clock: float | None = None  # [s] interval at which a unit of FMI 3.0 reads its set points; None: at any time
+    foreign: tuple[Any, ...] = ()  # FMUs that run in processes of their own (`rtcvt.network.foreign`)
 
     def __post_init__(self) -> None:
         self.data.flags.writeable = False
+
+    def require_own(self, what: str) -> None:
+        """Refuse a model with FMUs.
+
+        Raises
+        ------
+        InputError
+            It has one; the message names it, and `what` is not possible with it.
+        """
+        for guest in self.foreign:
+            raise guest.error(what)
 
     @property
     def exchangeable(self) -> bool:
@@ -229,6 +244,7 @@ class Instance:
     y: Vector = field(init=False)
     work: Vector = field(init=False)
     t: float = field(init=False, default=0.0)  # [s]
+    guests: list[Any] = field(init=False, default_factory=list)  # running FMUs
 
     def __post_init__(self) -> None:
         m = self.model
@@ -240,6 +256,7 @@ class Instance:
 
     def copy(self) -> "Instance":
         """An independent copy, which continues from here with the same bits."""
+        self.model.require_own(STATE_OF_FMU)
         other = Instance(self.model)
         other.t = self.t
         for k in ("p", "u", "x", "y", "work"):
@@ -300,7 +317,16 @@ class Instance:
         InputError
             The parameters admit no start state.
         """
-        self.t = t
+        self.t, self.guests = t, []
+        for foreign in self.model.foreign:
+            foreign.reset(self)
+        self._start()
+        for foreign in self.model.foreign:
+            self.guests.append(foreign.started(self))
+            self._start()
+
+    def _start(self) -> None:
+        t = self.t
         failed = self.model.initialise(self.p, self.model.data, self.u, self.x, self.work) == FAILED
         if not failed:
             self.model.output(t, self.x, self.u, self.p, self.model.data, self.y, self.work)
@@ -315,9 +341,13 @@ class Instance:
 
     def step(self, h: float) -> int:
         """Advance by `h` [s]; time moves on unless the step failed."""
+        for guest in self.guests:
+            guest.begin(self)
         status = self.model.step(self.t, h, self.x, self.u, self.p, self.model.data, self.y, self.work)
         if status != FAILED:
             self.t += h
+            for guest in self.guests:
+                guest.end(self, h)
         return status
 
     def derivative(self) -> Vector:
@@ -352,6 +382,7 @@ class Instance:
 
     def get_state(self) -> dict[str, Any]:
         """Everything that `set_state` needs to go on from here with the same bits."""
+        self.model.require_own(STATE_OF_FMU)
         return {"t": self.t} | {k: getattr(self, k).tolist() for k in ("p", "u", "x", "y")}
 
     def set_state(self, state: dict[str, Any]) -> None:

@@ -18,9 +18,9 @@ Array = NDArray[np.float64]
 
 
 def address_of(instance: Instance) -> int:
-    """Where the machine code of a model's step is that has been called before; 0 if it runs in Python."""
+    """Where the machine code of a model's step is that has been called before; 0 if it runs in Python or with FMUs."""
     i = instance
-    known = getattr(i.model.step, "overloads", {})
+    known = {} if i.model.foreign else getattr(i.model.step, "overloads", {})
     found = known.get(tuple(typeof(a) for a in (i.t, i.t, i.x, i.u, i.p, i.model.data, i.y, i.work)))
     return 0 if found is None else int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
 

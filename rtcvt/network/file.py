@@ -10,7 +10,8 @@ does not move. A shaft of ``shafts`` is a spring with a damper between two flang
     K = "10 kN.m/rad"
     d = "100 N.m.s/rad"
 
-A component may be a law with its equations here, in its table ``law`` (`rtcvt.law.file`). A signal may begin with an
+A component may be a law with its equations here, in its table ``law`` (`rtcvt.law.file`), or an FMU
+(`rtcvt.network.foreign`). A signal may begin with an
 expression of outputs in SI units, ``"0.5*(left.w + right.w) -> control.w"``: it becomes such a law.
 
 This module converts a file to a `Graph`: the flanges of each node, and the output of each connected input.
@@ -30,8 +31,9 @@ from rtcvt.errors import InputError, near
 from rtcvt.kind import Unit
 from rtcvt.law.file import Equations, Input, Law, Output, law_of
 from rtcvt.model import Fidelity, Model, Variable
+from rtcvt.network.foreign import ForeignModel
 from rtcvt.scenario import Scenario, parameter_value
-from rtcvt.unitfile import MAX_SUBSTEPS, Name, Record, Solver, UnitFile, quantity_in
+from rtcvt.unitfile import MAX_SUBSTEPS, Duration, Name, Record, Solver, UnitFile, quantity_in
 
 GROUND = "ground"
 
@@ -41,6 +43,9 @@ class Component(Record):
 
     unit: str = ""  # a shipped unit, or a file in this folder
     law: Equations | None = None  # instead of a unit
+    fmu: str = ""  # instead of a unit: a file in this folder
+    step: Duration | None = None  # communication step of an FMU; by default that of the system
+    units: dict[str, str] = {}  # of variables of an FMU, instead of those in its description
     model: Fidelity | None = None  # by default the unit's first
     substeps: Annotated[int, Field(ge=1, le=MAX_SUBSTEPS)] | None = None  # instead of the unit's own
     parameters: dict[str, float | str] = {}  # other values of its parameters
@@ -48,8 +53,10 @@ class Component(Record):
 
     @model_validator(mode="after")
     def _one(self) -> "Component":
-        if bool(self.unit) == (self.law is not None):
-            raise ValueError("'unit', or a table 'law'")
+        if bool(self.unit) + (self.law is not None) + bool(self.fmu) != 1:
+            raise ValueError("'unit', 'fmu', or a table 'law'")
+        if (self.model or self.substeps) if self.fmu else (self.step or self.units):
+            raise ValueError("'step' and 'units' of an FMU, 'model' and 'substeps' of a unit")
         return self
 
 
@@ -93,6 +100,11 @@ def read_system(file: UnitFile) -> System:
     for name, component in system.components.items():
         if component.law is not None:
             own_law(system, name, component.law)
+        if component.step is not None:
+            n = component.step / system.solver.step
+            if not (round(n) >= 1 and abs(n - round(n)) <= 1e-9 * n):
+                allowed = f"a multiple of the step of the system, {system.solver.step:g} s"
+                raise InputError(file.source, f"components.{name}.step", component.step, allowed)
     return system
 
 
@@ -368,6 +380,8 @@ def with_values(system: System, name: str, model: Model) -> Model:
     key, component = f"components.{name}", system.components[name]
     instance = model.instantiate()
     for parameter, value in component.parameters.items():
+        if isinstance(model, ForeignModel) and model.unit and parameter in model.unit.texts:
+            continue
         try:
             instance.set(*parameter_value(model, parameter, value, system.source))
         except InputError as error:

@@ -11,9 +11,15 @@ def _files_beside(system: Any) -> list[Path]:
     from rtcvt.kind import load_unit
 
     own = [system.folder / c.unit for c in system.components.values() if c.unit and (system.folder / c.unit).is_file()]
+    fmus = [system.folder / c.fmu for c in system.components.values() if c.fmu]
     laws = [c.law for c in system.components.values() if c.law is not None]
-    tables = [system.folder / table.file for law in laws for table in law.tables.values() if table.file]
-    return [*own, *tables, *(file for unit in own for file in load_unit(unit).files_beside)]
+    named = [name for law in laws for name in (law.python, *(table.file for table in law.tables.values())) if name]
+    return [
+        *own,
+        *fmus,
+        *(system.folder / name for name in named),
+        *(file for unit in own for file in load_unit(unit).files_beside),
+    ]
 
 
 _CHECK = """A system with rigid models of its components is compared with that of their other models, hybrid or full, by

@@ -2,7 +2,7 @@
 
 import graphlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from rtcvt.network.file import (
     with_expressions,
     with_values,
 )
+from rtcvt.network.foreign import Foreign, ForeignModel, ForeignUnit
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.numerics.linalg import core_memory
@@ -48,10 +49,18 @@ def components_of(system: System) -> Graph:
 
 
 def unit_of(system: System, name: str) -> Unit:
-    """The unit of a component: a law, a file in the folder of the system's, or a shipped one."""
+    """The unit of a component: a law, an FMU, a file in the folder of the system's, or a shipped one."""
     component = system.components[name]
     if component.law is not None:
         return own_law(system, name, component.law)
+    if component.fmu:
+        key = f"components.{name}"
+        path = own_file(system.folder, component.fmu, f"{system.source}: {key}.fmu")
+        if path is None:
+            raise InputError(system.source, f"{key}.fmu", component.fmu, "an FMU in the folder of the system file")
+        whole = system.solver.step
+        return ForeignUnit(name=name, source=system.source, key=key, path=path, component=component,
+                           step=component.step or whole, whole=whole)  # fmt: skip
     own = own_file(system.folder, component.unit, f"{system.source}: components.{name}.unit")
     return load_unit(own or find_unit(component.unit, system.folder))
 
@@ -113,6 +122,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
         step_size=system.solver.step,
         internal_step=None,
         discrete=any(m.discrete for m in graph.models.values()),
+        foreign=tuple(writer.foreign()),
         algebraic=tuple(range(int(data[D.N_D]), int(data[D.N_Z]))),
         **kernels,
         source=system.text,
@@ -246,6 +256,19 @@ class _Writer:
         self._signals()
         self._variables(ends, givers, speeds)
         return kernels_of(distinct)
+
+    def foreign(self) -> Iterator[Foreign]:
+        """FMUs, with the places of their variables in the network."""
+        row_of, n_y = dict(zip(self.order, self.rows, strict=True)), int(self.data[D.N_Y])
+        free = {v.name: n_y + v.index for v in self.variables if v.causality == "input"}
+        for name in self.system.components:
+            m, row = self.graph.models[name], row_of[name]
+            if isinstance(m, ForeignModel) and m.unit is not None:
+                driven = {s.input.name: int(row_of[s.start][Part.Y]) + s.output.index
+                          for s in self.graph.signals if s.end == name}  # fmt: skip
+                inputs = [driven.get(v.name, free.get(f"{name}.{v.name}", 0)) for v in m.select("input")]
+                x, y, p = (int(row[place]) for place in (Part.X, Part.Y, Part.P))
+                yield replace(m.unit, inputs=np.array(inputs, dtype=np.int64), x=x, y=y, p=p)
 
     def _parts(self, sets: list[KernelSet], distinct: tuple[KernelSet, ...]) -> None:
         data, at = self.data, dict.fromkeys(("x", "in", "p", "data", "y", "work"), 0)

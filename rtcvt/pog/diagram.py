@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 from rtcvt.files.expression import Expression
-from rtcvt.html import COLOURS
 from rtcvt.html.svg import Drawing, samples
+from rtcvt.look import COLOURS, GREY, INK, PAPER, RIGID
 from rtcvt.pog.radii import direction
 from rtcvt.pog.unit import GearSystem
 
-_INK, _CONTACT, _FAINT = "#1f2933", "#d11f2a", "#7b8794"
+_INK, _CONTACT, _FAINT = INK, RIGID, GREY
 _WIDTH, _HEIGHT = 520.0, 380.0  # [pixels] area that the contact points fill
 _BAR = 8.0  # half length of a bar along teeth, half width of a planet
 _OFF = 2.5  # distance of that bar from the contact point, and of an element's bars from its middle
@@ -309,7 +309,7 @@ class _Scheme:
             low, high = g.span(7.0 if g.level and g.span()[1] - g.span()[0] < 7.0 else 0.0)
             g.lines.append([low + self.pitch * g.level, high + self.pitch * g.level])
             g.lines += [[z.real + self.pitch * g.level, z] for z in g.sticks]
-            for colour, width in (("#ffffff", 7.0), (g.colour, 3.0)):  # a gap where another line is crossed
+            for colour, width in ((PAPER, 7.0), (g.colour, 3.0)):  # a gap where another line is crossed
                 for points in g.lines:
                     draw.line([g.at(z) for z in points], colour, width)
         for element in self.elements:
@@ -339,7 +339,7 @@ class _Scheme:
             b = other.at(other.of(a).real + self.pitch * other.level)
         along = (b - a) / (abs(b - a) or 1.0)
         middle = a + 8.0 * along if pair[1:] else b
-        draw.line([a + 4.0 * along, b - 4.0 * along], "#ffffff", 7.0)
+        draw.line([a + 4.0 * along, b - 4.0 * along], PAPER, 7.0)
         draw.line([a, middle - _OFF * along], pair[0].colour)
         draw.line([middle + _OFF * along, b], pair[-1].colour if pair[1:] else _INK)
         for off in (-_OFF, _OFF):
@@ -358,4 +358,4 @@ class _Scheme:
             tip -= 20.0 * u
         draw.arrow(p, tip, _INK)
         draw.line([p - half + 10.0, p + half - 10.0], _INK, 20.0)
-        draw.text(p, name, 12.0, "#ffffff", more='font-weight="600"')
+        draw.text(p, name, 12.0, PAPER, more='font-weight="600"')

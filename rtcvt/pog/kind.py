@@ -8,8 +8,8 @@ the matrices of the rigid model L1 x1' + N1 x1 = A1 x1 + B1 tau; N1 is per rad/s
 [bold]JSON keys of a gear system:[/] unit, gears, springs, frictions, independent; R [m], Q1, B_delta_omega
 [N.m.s/rad], L1 [kg.m2], N1, A1, B1: matrices as lists of rows in the unit's order; at: where the moving variable
 is; with a shift table also shift: gear, elements, ratio, step, efficiency, coast_efficiency, torques
-(for 1 N.m at the input), speeds (for 1 rad/s); with traction also traction: end_load, contacts: theta, contact, speed,
-radius, a, b, pressure, spin, torque [SI]."""
+(for 1 N.m at the input), speeds (for 1 rad/s); with traction also traction: end_load, piston_pressure (with its area),
+contacts: theta, contact, speed, radius, a, b, pressure, spin, torque, reaction, held [SI]."""
 
 _CHECK = """The rigid model of a gear system is compared with the elastic one on the unit's scenarios. Exits with code 1
 if an error exceeds the limit of the scenario. With traction the hybrid model is compared with traction that is
@@ -57,5 +57,6 @@ KIND = Kind(
         help=_MAP,
     ),
     figures=lazily("rtcvt.offline.pog.tasks:figures"),
+    figures_of={"hybrid": lazily("rtcvt.offline.pog.tasks:hybrid_figures")},
     errors=lazily("rtcvt.pog.tasks:errors"),
 )

@@ -93,6 +93,7 @@ class D(Places):
     U_CONTROL = "place in u: the controller's"
     U_LOAD = "place in u: least end load"
     Y_TRACTION = "place in y: `TractionsY`; `TractionY` of each follow"
+    Y_PRESSURE = "place in y: pressure of the end load's piston, or -1"
     Y_COUPLING = "place in y: `CouplingY` of each coupling"
     Y_TAU_EST = "place in y: estimated torque, with a KERS"
     Y_THETA = "place in y: the moving variable"
@@ -111,6 +112,8 @@ class D(Places):
     TRACTION = "table: `TractionD` of each"
     ROLLERS = "in a cavity"
     ALL_ROLLERS = "in all"
+    PER_INPUT = "end load by the input: area of its piston [m2], or 1"
+    BY_REACTION = "end load over the force that holds a roller; 0: without pistons that do"
     BEARING = "arm of the drag of a roller's bearing by its load [m]"
     CHURNING = "drag of a disc by its speed squared [N.m.s2/rad2]"
     DEVIATION = "relative standard deviation of Lambda_0"
@@ -151,7 +154,10 @@ class D(Places):
     W_FACTORED = "h of which the matrix in W_STEP is, 0 if of none", lambda d: 1
     W_BOX = "`Box`, of `rtcvt.numerics.complementarity`; its scratch", lambda d: d.N_E * (2 * d.N_E + 2 + Box.MATRIX)
     W_TRACTION = "`TractionW` of each contact with traction", lambda d: (len(TractionW) + LAW_SIZE) * d.N_TRACTION
-    W_LOADING = "number of the contact that the end load follows, -1 if it is at a bound; `wanted`", lambda d: 2
+    W_LOADING = (
+        "contact that the end load follows by margin, n_T more by reaction, -1: at a bound; `wanted`",
+        lambda d: 2,
+    )
     W_SAVED = "state before a communication step, n_x; new outputs, n_y", lambda d: d.N_X + d.N_Y
     W_STEP = "`rtcvt.model.stepping.Block`", lambda d: Block.JACOBIAN * d.N_X + 2 * d.N_X * d.N_X
 
@@ -353,6 +359,15 @@ TORQUE_IN = Row("{name}.tau", "N.m", "torque into the unit at port {name}{about}
 FLANGE_SPEED_IN = Row("{name}.w", "rad/s", "speed of flange {name}{about}", nominal=100.0, display="rpm")
 SHAFT_SPEED_IN = Row("{name}.w", "rad/s", "speed of the shaft at port {name}{about}", nominal=100.0, display="rpm")
 LOAD = Row("traction.end_load_min", "N", "end load that is asked for; the margin may ask for more", 0.0, nominal=1e4)
+PRESSURE = Row(
+    "traction.pressure_min",
+    "Pa",
+    "pressure of the end load's piston that is asked for",
+    0.0,
+    nominal=1e6,
+    display="bar",
+)
+PRESSURE_Y = Row("traction.pressure", "Pa", "pressure of the end load's piston", 0.0, nominal=1e6, display="bar")
 DEMAND = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0, set_point=True)
 SET_POINT = Row("control.{name}_des", "rad", "set point of {about}", display="deg", set_point=True)
 ACTUATION = Row("{name}.u", "1", "actuation of {about}: open at 0, full capacity at 1", 0.0, 1.0, 1.0)

@@ -6,6 +6,7 @@ The numbers of the equations are those of Tebaldi and Zanasi 2022.
 from collections.abc import Iterable, Mapping, Sequence
 
 from rtcvt.html import ErrorRow, figure, macro, matrix, number, quantity, render, table, text
+from rtcvt.look import variable
 from rtcvt.model import Fidelity, Model
 from rtcvt.pog.diagram import gear_colours, unit_diagram
 from rtcvt.pog.system import matrices
@@ -34,7 +35,7 @@ def machine(unit: GearSystem, values: Mapping[str, float] | None = None) -> str:
     colours = gear_colours(unit)
 
     def gear_cell(name: str) -> str:
-        return f'<span class="chip" style="background:{colours[name]}"></span><b>{text(name)}</b>'
+        return f'<span class="chip" style="background:{variable(colours[name])}"></span><b>{text(name)}</b>'
 
     gears = [
         (

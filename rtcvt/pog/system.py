@@ -264,10 +264,14 @@ def _traction(table: Table, data: Constants, unit: GearSystem, spins: list[Spin]
 
     given = {"limit": settings.fluid.limit, **settings.model_dump(include=set(layout.TRACTION_P))}
     places = [table.add("parameter", row, given[key]) for key, row in layout.TRACTION_P.items()]
-    data[D.P_TRACTION], data[D.U_LOAD] = places[0], table.add("input", layout.LOAD, 0.0)
+    area = settings.piston_area
+    load = layout.LOAD if area is None else layout.PRESSURE
+    data[D.P_TRACTION], data[D.U_LOAD] = places[0], table.add("input", load, 0.0)
+    data[D.PER_INPUT], data[D.BY_REACTION] = area or 1.0, settings.by_reaction
     data[D.Y_TRACTION] = table.each("output", layout.TractionsY)
     contacts = {c["name"]: c for c in _contacts(unit)}
     table.each("output", layout.TractionY, [contacts[spin.contact] for spin in spins])
+    data[D.Y_PRESSURE] = -1.0 if area is None else table.add("output", layout.PRESSURE_Y)
     data[D.ROLLERS], data[D.ALL_ROLLERS] = settings.rollers, settings.rollers * settings.cavities
     data[D.BEARING], data[D.CHURNING] = settings.bearing_friction * settings.bearing_radius, settings.churning
     data[D.DEVIATION] = settings.fluid.deviation

@@ -15,7 +15,7 @@ from rtcvt.model import Instance
 from rtcvt.pog.diagram import unit_diagram
 from rtcvt.pog.shift import ShiftGear, shift_table
 from rtcvt.pog.system import build_model, matrices
-from rtcvt.pog.toroid import over_tilt, tilts_of
+from rtcvt.pog.toroid import over_tilt, tilts_of, with_settings
 from rtcvt.pog.unit import GearSystem
 from rtcvt.quantity import to_si
 from rtcvt.scenario import apply_parameters
@@ -30,8 +30,9 @@ def picture(unit: GearSystem, values: Mapping[str, float]) -> str:
 
 def show(unit: GearSystem, given: Mapping[str, Any]) -> Shown:
     """Sets and matrices at a place of the moving variable."""
+    unit, settings = with_settings(unit, given["settings"])
     instance = build_model(unit, "rigid").instantiate()
-    apply_parameters(instance, given["settings"], "--set")
+    apply_parameters(instance, settings, "--set")
     tilt = _tilt(unit, given["at"])
     m = matrices(instance, tilt)
     if not all(np.all(np.isfinite(matrix)) for matrix in vars(m).values()):
@@ -72,14 +73,24 @@ def _show_traction(unit: GearSystem, instance: Instance, data: dict[str, Any], l
     """Add what contacts with traction are over the tilt, at the largest end load."""
     assert unit.traction is not None
     rows = over_tilt(unit, instance, tilts_of(unit, 5))
-    data["traction"] = {"end_load": unit.traction.end_load_max, "contacts": [row._asdict() for row in rows]}
-    load = unit.traction.end_load_max / 1e3
-    lines.append(f"\n[bold]Traction[/]  end load {load:g} kN, no creep; torque: the largest on the disc, all rollers")
-    head = "radius mm", "a mm", "b mm", "pressure GPa", "spin rad/s", "disc rad/s", "torque N.m"
+    load, area = unit.traction.end_load_max, unit.traction.piston_area
+    data["traction"] = {"end_load": load, "contacts": [row._asdict() for row in rows]}
+    lines.append(
+        f"\n[bold]Traction[/]  {load / 1e3:g} kN of end load, no creep; torque: the largest on the disc, all rollers;"
+    )
+    lines.append("reaction: with it, of the piston that holds a roller")
+    if area is not None:
+        data["traction"]["piston_pressure"] = load / area
+        lines.append(f"pressure of the end load's piston, {1e4 * area:g} cm2: {1e-5 * load / area:.4g} bar")
+    if unit.traction.by_reaction:
+        lines.append("held: traction over normal force by the areas of the pistons")
+    head = ("radius mm", "a mm", "b mm", "pressure GPa", "spin rad/s", "disc rad/s", "torque N.m", "reaction kN",
+            *(["held"] if unit.traction.by_reaction else []))  # fmt: skip
     table = Table("tilt rad", "contact", *head, box=None)
     for row in rows:
-        numbers = *(1e3 * v for v in (row.radius, row.a, row.b)), 1e-9 * row.pressure, row.spin, row.speed, row.torque
-        table.add_row(f"{row.theta:.2f}", f"[bold]{row.contact}[/]", *(f"{v:.4g}" for v in numbers))
+        places = *(1e3 * v for v in (row.radius, row.a, row.b)), 1e-9 * row.pressure, row.spin, row.speed
+        numbers = *places, row.torque, 1e-3 * row.reaction, row.held
+        table.add_row(f"{row.theta:.2f}", f"[bold]{row.contact}[/]", *(f"{v:.4g}" for v in numbers if v is not None))
     lines.append(table)
 
 

@@ -1,15 +1,17 @@
 """Contacts that transmit by traction over the tilt of their rollers: ellipse, pressure, spin, and what they carry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.model import Instance
+from rtcvt.pog.layout import TRACTION_P
 from rtcvt.pog.spin import Spin, traction_contacts
-from rtcvt.pog.system import matrices
+from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem
+from rtcvt.scenario import apply_parameters
 
 Array = NDArray[np.float64]
 Contacts = Callable[[list[Spin], Array, Array, Array, Array, Array], tuple[Array, Array, Array]]
@@ -19,7 +21,11 @@ SPEED = 100.0  # of the first contact's disc, if the unit starts at rest [rad/s]
 
 
 class Place(NamedTuple):
-    """A contact at a tilt, without creep; `torque` is the largest by traction on its disc, of all rollers."""
+    """A contact at a tilt, without creep; `torque` is the largest by traction on its disc, of all rollers.
+
+    With this torque a piston holds each roller by `reaction`, against the tractions of both contacts. Where these
+    pistons have the end load's pressure, `held` is the traction over normal force that they leave.
+    """
 
     theta: float  # [rad]
     contact: str
@@ -30,6 +36,8 @@ class Place(NamedTuple):
     pressure: float  # largest [Pa]
     spin: float  # [rad/s]
     torque: float  # [N.m]
+    reaction: float  # [N]
+    held: float | None
 
 
 def tilts_of(unit: GearSystem, count: int) -> Array:
@@ -62,6 +70,24 @@ def table_contacts(unit: GearSystem) -> Contacts:
     return law
 
 
+def with_settings(unit: GearSystem, settings: Mapping[str, float | str]) -> tuple[GearSystem, dict[str, float | str]]:
+    """The unit with the parameters of its traction that are set, and the settings that its other models have, too.
+
+    Raises
+    ------
+    InputError
+        A parameter that it does not have, of another unit or out of range.
+    """
+    others = {name: value for name, value in settings.items() if not name.startswith("traction.")}
+    if unit.traction is None or len(others) == len(settings):
+        return unit, dict(settings)
+    one = build_model(unit, "hybrid").instantiate()
+    apply_parameters(one, {name: value for name, value in settings.items() if name not in others}, "--set")
+    found = {key: one.get(row.name) for key, row in TRACTION_P.items()}
+    fluid = unit.traction.fluid.model_copy(update={"limit": found.pop("limit")})
+    return unit.model_copy(update={"traction": unit.traction.model_copy(update=found | {"fluid": fluid})}), others
+
+
 def over_tilt(unit: GearSystem, instance: Instance, tilts: Array) -> list[Place]:
     """The contacts with traction at each tilt [rad] under the largest end load, with the speeds the unit starts with.
 
@@ -87,6 +113,8 @@ def over_tilt(unit: GearSystem, instance: Instance, tilts: Array) -> list[Place]
             n = np.ones(len(CREEP))
             F = law([], abs(r) * n, N * n, u * n, CREEP * abs(u), sigma * n)[0]
             torque = settings.rollers * settings.cavities * float(F.max()) * abs(r)
-            ellipse = spin.drawing.ellipse(abs(r), N)
-            found.append(Place(float(theta), spin.contact, disc, abs(r), *ellipse, sigma, torque))
+            both = sum(s.roller == spin.roller for s in spins)
+            held = settings.rollers * abs(S) / (settings.by_reaction * both) if settings.by_reaction else None
+            place = disc, abs(r), *spin.drawing.ellipse(abs(r), N), sigma
+            found.append(Place(float(theta), spin.contact, *place, torque, both * float(F.max()), held))
     return found

@@ -7,10 +7,12 @@ with n rollers in all, n_c in a cavity with the end load F_e::
     tau = -n (R' F + S' M),    tau_d -= c_d omega_d |omega_d|,    tau_r -= n mu_B r_B (N |S_r| + |F|) sgn(omega_r)
 
 d is the disc, r the roller; the last two are the drag of oil on a disc and the bearing of a roller by its load. The end
-load follows with a lag the largest of three: the load at the input, the preload, and the demand of a margin where it is
+load follows with a lag the largest of these: the load at the input or of the pressure there on the end load's piston of
+area A_e, the preload, the demand of a margin, and the load of that piston where it has the pressure of the pistons, of
+area A_r, which hold the rollers against the tractions of their contacts; the last two of the contact where they are
 largest::
 
-    T F_e' = min(max(F_in, F_min, margin n_c |S_d| |F|/Lambda), F_max) - F_e
+    T F_e' = min(max(F_in, F_min, margin n_c |S_d| |F|/Lambda, (A_e/A_r) |sum F|), F_max) - F_e
 """
 
 import math
@@ -143,9 +145,19 @@ def asked_load(t, p, data, work):
 
 
 @kernel
+def reaction(t, data, work):
+    """Force that holds the roller of traction t [N]: the tractions of its contacts."""
+    total = 0.0
+    for k in range(places.tractions(data)):
+        if roller(k, data) == roller(t, data):
+            total += work[places.law_work(k, data) + F]
+    return total
+
+
+@kernel
 def end_load_rate(x, u, p, data, dx, work):
     """Rate of the end load. Call `traction_torques` first."""
-    asked = u[places.number(D.U_LOAD, data)]
+    asked = u[places.number(D.U_LOAD, data)] * data[D.PER_INPUT]
     least = parameter(TractionP.LEAST, p, data)
     most = parameter(TractionP.MOST, p, data)
     follows = -1.0
@@ -156,6 +168,11 @@ def end_load_rate(x, u, p, data, dx, work):
         if wanted > asked:
             asked = wanted
             follows = 1.0 * t
+        if data[D.BY_REACTION] > 0.0:
+            wanted = data[D.BY_REACTION] * abs(reaction(t, data, work))
+            if wanted > asked:
+                asked = wanted
+                follows = 1.0 * (places.tractions(data) + t)
     if asked > most:
         asked = most
         follows = -1.0
@@ -194,7 +211,13 @@ def traction_jacobian(x, p, data, jac, work):
         root = math.sqrt(x[j] * x[j] + W_BEARING * W_BEARING)
         drag = n * data[D.BEARING] * x[j] / root
         side = 1.0 if work[law + F] > 0.0 else -1.0
-        follows = work[places.number(D.W_LOADING, data)] == t
+        holds = places.number(D.W_LOADING, data)
+        follows = work[holds] == t
+        holder = int(work[holds]) - places.tractions(data)
+        if holder >= 0 and roller(holder, data) == j:
+            by_reaction = data[D.BY_REACTION] * rate * (1.0 if reaction(holder, data, work) > 0.0 else -1.0)
+        else:
+            by_reaction = 0.0
         for which in range(4):  # columns: disc, roller, theta, end load
             column = i
             by_v = work[R + i]
@@ -244,6 +267,8 @@ def traction_jacobian(x, p, data, jac, work):
                     if which == 2:
                         change += work[dS + i] / work[S + i]
                     jac[load * n_x + column] += asked * change
+                elif by_reaction != 0.0:
+                    jac[load * n_x + column] += by_reaction * by_F
     jac[load * n_x + load] -= rate
 
 
@@ -288,6 +313,8 @@ def traction_outputs(x, p, data, y, work):
         y[own + TractionY.DEVIATION] = share * data[D.DEVIATION]
         y[own + TractionY.PRESSURE] = work[law + P_0]
     y[all_of + TractionsY.END_LOAD] = x[places.x_load(data)]
+    if data[D.Y_PRESSURE] > 0.0:
+        y[places.number(D.Y_PRESSURE, data)] = x[places.x_load(data)] / data[D.PER_INPUT]
     y[all_of + TractionsY.EFFICIENCY] = out / into if into > 1e-6 else 1.0
     lost = 0.0
     for i in range(TractionsY.CREEP, TractionsY.SLIPS):

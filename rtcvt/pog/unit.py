@@ -24,6 +24,7 @@ from rtcvt.traction.contact import LAMBDA_DEVIATION, SANTOTRAC_50, Fluid
 from rtcvt.unitfile import Duration, Name, Record, Solver, asked_above, quantity_in
 
 Speed = Annotated[float, quantity_in("rad/s")]
+Area = Annotated[float, quantity_in("m2", above=0.0)]
 Mu = Annotated[float, Field(ge=0.0, le=1.0), asked_above(0.3)]
 Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
 Torque = Annotated[float, quantity_in("N.m", above=0.0)]
@@ -306,19 +307,34 @@ class Traction(Record):
     cavities: Annotated[int, Field(ge=1, le=4)] = 1  # side by side, with the same end load
     preload: Annotated[float, quantity_in("N", above=0.0)]  # least end load
     end_load_max: Annotated[float, quantity_in("N", above=0.0)]  # largest end load
-    margin: Annotated[float, Field(ge=0.0, le=10.0)] = 1.5  # end load over that at full slip; 0: as at the input
+    margin: Annotated[float, Field(ge=0.0, le=10.0)] = 1.5  # end load over that at full slip; 0: no such law
     time_constant: Duration = 0.02  # of the end load
+    piston_area: Area | None = None  # of the end load's piston: the input is a pressure
+    roller_piston_area: Area | None = None  # of the piston that holds a roller, with the same pressure; no margin then
     bearing_friction: Mu = 0.0015  # of the roller's bearing, by its load
     bearing_radius: Annotated[float, quantity_in("m", at_least=0.0)] = 0.0  # at which it acts
     churning: Annotated[float, quantity_in("N.m.s2/rad2", at_least=0.0)] = 0.0  # drag of a disc in oil by speed squared
     p_max: Annotated[float, quantity_in("Pa", above=0.0)] = 2.7e9  # allowed pressure
     fluid: TractionFluid = TractionFluid()  # of the contacts; by default Santotrac 50 at 140 degC
 
+    @model_validator(mode="before")
+    @classmethod
+    def _law(cls, given: Any) -> Any:
+        by_pistons = isinstance(given, Mapping) and given.get("roller_piston_area") is not None
+        return {"margin": 0.0, **given} if by_pistons else given
+
     @model_validator(mode="after")
     def _loads(self) -> "Traction":
         if not self.preload < self.end_load_max:
             raise ValueError("preload < end_load_max")
+        if self.roller_piston_area is not None and self.piston_area is None:
+            raise ValueError("'roller_piston_area' only with 'piston_area', that of the end load")
         return self
+
+    @property
+    def by_reaction(self) -> float:
+        """End load over the force that holds a roller, where both pistons have one pressure; 0 without them."""
+        return (self.piston_area or 0.0) / (self.roller_piston_area or math.inf)
 
 
 class GearSystem(Unit):

@@ -9,12 +9,13 @@ import math
 from collections.abc import Mapping
 
 from rtcvt.html.svg import Drawing, arc
+from rtcvt.look import COLOURS, INK
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.unit import Variator
 
 WIDTH, HEIGHT = 420.0, 250.0  # that the pulleys fill
-PRIMARY, SECONDARY, BELT = "#1d4ed8", "#c2410c", "#1f2933"
+PRIMARY, SECONDARY, BELT = *COLOURS[:2], INK
 
 
 def radii_at(ratio: float, length: float, d_A: float, h: float) -> tuple[float, float, float]:

@@ -521,6 +521,7 @@ def state_outputs(x, u, p, data, y, work):
     y[Y.R_O] = w[Q.R_O]
     y[Y.MISALIGNMENT] = p[P.OFFSET] + data[D.TAN_D] * (2.0 * radius_at_one(data) - w[Q.R_I] - w[Q.R_O])
     y[Y.MISALIGNMENT] -= p[P.YIELD] * (w[Q.F_CI] + w[Q.F_CO])
+    y[Y.PULL] = w[Q.PULL]
     y[Y.V] = v
     y[Y.T_I] = w[Q.T_I]
     y[Y.T_O] = w[Q.T_O]

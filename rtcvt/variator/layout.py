@@ -185,6 +185,7 @@ class Y(Rows):
     MISALIGNMENT = Row("belt.misalignment", "m",
         "axial misalignment of the belt, place on the primary less that on the secondary", nominal=1e-3,
         display="mm")  # fmt: skip
+    PULL = Row("belt.pull", "N", "force of the belt on the shaft of each pulley, towards the other one", 0.0, None, 1e3)
     E = Row("storage.E", "J", "energy of pulleys, belt and couplings", 0.0, None, 1e3, "kJ", books=STORED)
     AXIAL = Row("clamp.P", "W", "power of the clamping forces into the variator", None, None, 100.0, books=POWER)
     SLIDING = Row("loss.sliding", "W", "power lost by creep and macro-slip", 0.0, None, 100.0, books=LOSS)

@@ -12,6 +12,7 @@ from rtcvt.environment import docstring
 from rtcvt.errors import InputError
 from rtcvt.files import read_json
 from rtcvt.html import ErrorRow, figure, number, render, text
+from rtcvt.look import COLOURS, LINE, SOFT
 from rtcvt.model import Model
 from rtcvt.variator import kernels, kers, shafts
 from rtcvt.variator.build import reduced_path
@@ -23,7 +24,6 @@ from rtcvt.variator.unit import FLANGES, Variator
 
 Array = NDArray[np.float64]
 
-COLOURS = ("#1d4ed8", "#c2410c", "#2f855a", "#7c3aed", "#9f1239")
 _COORDINATES = {
     "i": "ratio r'<sub>O</sub>/r'<sub>I</sub>",
     "xi": "torque ratio, + drive, − overrun",
@@ -237,17 +237,18 @@ def line_plot(x: Array, curves: dict[str, Array], across: str, up: str) -> str:
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'style="display:inline-block;font:12px sans-serif" fill="#52606d">'
+        f'style="display:inline-block;font:12px sans-serif" fill="{SOFT}" role="img" '
+        f'aria-label="{text(up)} over {text(across)}">'
     ]
     for a in marks[0]:
         if not x_0 - 0.01 * (x_1 - x_0) <= a <= x_1 + 0.01 * (x_1 - x_0):
             continue
         px, py = place(a, y_0)
-        parts.append(f'<path d="M{px:.1f} {top}V{py:.1f}" stroke="#e4e7eb"/>')
+        parts.append(f'<path d="M{px:.1f} {top}V{py:.1f}" stroke="{LINE}"/>')
         parts.append(f'<text x="{px:.1f}" y="{py + 16:.1f}" text-anchor="middle">{number(a, 3)}</text>')
     for b in marks[1]:
         px, py = place(x_0, b)
-        parts.append(f'<path d="M{px:.1f} {py:.1f}H{width - right}" stroke="#e4e7eb"/>')
+        parts.append(f'<path d="M{px:.1f} {py:.1f}H{width - right}" stroke="{LINE}"/>')
         parts.append(f'<text x="{px - 6:.1f}" y="{py + 4:.1f}" text-anchor="end">{number(b, 3)}</text>')
     middle = 0.5 * (left + width - right)
     parts.append(f'<text x="{middle}" y="{height - 6}" text-anchor="middle">{text(across)}</text>')

@@ -2,9 +2,11 @@
 
 A half-shaft (spring and damper) and a final drive, with ``w = i w_axle`` without twist::
 
-    phi' = w_axle - w/i,   tau_axle = K phi + d phi',   J w' = tau_axle/i - mu |tau_axle|/i sigma(w) - b w - tau_load
+    phi' = w_axle - w/i,   tau_axle = K phi + d phi'
+    J w' = tau_axle/i - (mu |tau_axle|/i + tau_0) sigma(w) - b w - tau_load
 
-The loss of the teeth is proportional to their torque, and is positive in both directions of power.
+The loss of the teeth is proportional to their torque, and is positive in both directions of power. Seals and preloaded
+bearings have the drag tau_0, zero by default.
 
 Torques count into the part, except those named ``load``: a load is the torque into the neighbour, its ``NAME.tau``. Two
 flanges can then be connected without a change of sign.
@@ -26,8 +28,9 @@ class P(Rows):
     J = Row("driveline.J", "kg.m2", "moment of inertia of final drive and shaft, at the shaft", TINY)
     B = Row("driveline.b", "N.m.s/rad", "viscous friction, at the shaft", 0.0, tunable=True)
     MU = Row("driveline.mu", "1", "fraction of the torque that is lost in the teeth", 0.0, tunable=True)
+    TAU_0 = Row("driveline.tau_0", "N.m", "drag at any speed, at the shaft", 0.0, nominal=1.0, tunable=True)
     W_0 = Row(
-        "driveline.w_0", "rad/s", "regularisation speed of that loss: 71 % of its full value there", 1e-4, tunable=True
+        "driveline.w_0", "rad/s", "regularisation speed of both: 71 % of its full value there", 1e-4, tunable=True
     )
     W_START = Row("driveline.w_start", "rad/s", "speed of the shaft at the start", nominal=100.0, display="rpm")
 
@@ -84,7 +87,7 @@ def rates(t, x, u, p, data, dx):
     tau = axle_torque(x, u, p)
     carried = (tau - p[P.MU] * abs(tau) * smooth_sign(x[X.W], p[P.W_0])) / p[P.RATIO]
     dx[X.PHI] = u[U.AXLE_W] - x[X.W] / p[P.RATIO]
-    dx[X.W] = (carried - p[P.B] * x[X.W] - u[U.LOAD]) / p[P.J]
+    dx[X.W] = (carried - p[P.TAU_0] * smooth_sign(x[X.W], p[P.W_0]) - p[P.B] * x[X.W] - u[U.LOAD]) / p[P.J]
 
 
 @kernel
@@ -95,9 +98,8 @@ def df_dx(x, u, p, data, jac):
     carried = (1.0 - p[P.MU] * sign * smooth_sign(x[X.W], p[P.W_0])) / p[P.RATIO]  # per N.m at the axle
     jac[1] = -1.0 / p[P.RATIO]
     jac[2] = carried * p[P.K] / p[P.J]
-    jac[3] = (
-        -carried * p[P.D] / p[P.RATIO] - p[P.MU] * abs(tau) * smooth_sign_slope(x[X.W], p[P.W_0]) / p[P.RATIO] - p[P.B]
-    )
+    drag = p[P.MU] * abs(tau) / p[P.RATIO] + p[P.TAU_0]
+    jac[3] = -carried * p[P.D] / p[P.RATIO] - drag * smooth_sign_slope(x[X.W], p[P.W_0]) - p[P.B]
     jac[3] /= p[P.J]
 
 
@@ -110,7 +112,8 @@ def output(t, x, u, p, data, y, work):
     y[Y.AXLE_TAU] = tau
     y[Y.W] = w
     y[Y.E] = 0.5 * p[P.K] * x[X.PHI] * x[X.PHI] + 0.5 * p[P.J] * w * w
-    y[Y.LOST] = p[P.D] * twist * twist + (p[P.MU] * abs(tau) / p[P.RATIO] * smooth_sign(w, p[P.W_0]) + p[P.B] * w) * w
+    drag = p[P.MU] * abs(tau) / p[P.RATIO] + p[P.TAU_0]
+    y[Y.LOST] = p[P.D] * twist * twist + (drag * smooth_sign(w, p[P.W_0]) + p[P.B] * w) * w
 
 
 @kernel

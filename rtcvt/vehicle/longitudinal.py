@@ -3,13 +3,14 @@
 Wheels of radius r_w roll without slip, so ``v = r_w w``, and::
 
     M v' = (tau_drive - tau_load)/r_w - F - F_aero - F_grade,    s' = v,    M = m + J_w/r_w^2
-    F_aero = rho c_w A/2 v |v|,    F_grade = m g sin(alpha)
+    F_aero = F_1 v + rho c_w A/2 v |v|,    F_grade = m g sin(alpha)
     C = max(tau_brake, 0)/r_w + f_R m g cos(alpha)
 
-with the slope ``tan(alpha)`` as input. Brakes and tyres carry F up to their capacity C, and stick below it. The model
-is a spring parallel to a damper, in series with sliding faces, as in a clutch (`rtcvt.clutch.kernels`); with the force
-f of the
-spring::
+with the slope ``tan(alpha)`` as input. A road load measured by coasting, ``F_0 + F_1 v + F_2 v^2``, may be given
+instead of the coefficients: ``f_R = F_0/(m g)``, ``rho c_w A = 2 F_2``; F_1 is zero by default.
+
+Brakes and tyres carry F up to their capacity C, and stick below it. The model is a spring parallel to a damper, in
+series with sliding faces, as in a clutch (`rtcvt.clutch.kernels`); with the force f of the spring::
 
     F = min(max(e, -C), C),    e = f + d v,    f' = K v where |e| < C,  K/d (F - f) where they slide
     d = M g_n/v_0,    K = d^2/(4 M)
@@ -42,6 +43,7 @@ class P(Rows):
     RHO_CW_A = Row(
         "vehicle.rho_cw_A", "kg/m", "density of air times drag coefficient times frontal area", 0.0, tunable=True
     )
+    F_1 = Row("vehicle.F1", "N.s/m", "resistance in proportion to speed", nominal=1.0, tunable=True)
     F_R = Row("vehicle.f_R", "1", "coefficient of rolling resistance", 0.0, tunable=True)
     G = Row("vehicle.g", "m/s2", "acceleration of gravity", 0.0)
     V_0 = Row("vehicle.v_0", "m/s", "speed at which brakes and tyres that stick damp with the weight", 1e-4)
@@ -73,7 +75,9 @@ class Y(Rows):
     S = Row("vehicle.s", "m", "distance", nominal=1e3, display="km", books=MOTION)
     A = Row("vehicle.a", "m/s2", "acceleration", nominal=1.0)
     E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e5, display="kJ", books=STORED)
-    F_AERO = Row("force.aero", "N", "aerodynamic drag", nominal=1e3, books=LOSS)
+    F_AERO = Row(
+        "force.aero", "N", "aerodynamic drag, with the resistance in proportion to speed", nominal=1e3, books=LOSS
+    )
     F_ROLL = Row("force.roll", "N", "rolling resistance", nominal=1e3, books=LOSS)
     F_GRADE = Row("force.grade", "N", "downhill force", nominal=1e3, books=HELD_LOSS)
     F_BRAKE = Row("force.brake", "N", "braking force", nominal=1e3, books=HELD_LOSS)
@@ -161,7 +165,7 @@ def outer_force(u, p):
 @kernel
 def drag(v, p):
     """F_aero [N]."""
-    return 0.5 * p[P.RHO_CW_A] * v * abs(v)
+    return p[P.F_1] * v + 0.5 * p[P.RHO_CW_A] * v * abs(v)
 
 
 @kernel
@@ -191,7 +195,7 @@ def rates(t, x, u, p, data, dx):
 @kernel
 def df_dx(x, u, p, data, jac):
     """Entries of ``df/dx``."""
-    jac[X.V * N_X + X.V] = -p[P.RHO_CW_A] * abs(x[X.V]) / inertia(p)
+    jac[X.V * N_X + X.V] = -(p[P.F_1] + p[P.RHO_CW_A] * abs(x[X.V])) / inertia(p)
     jac[X.S * N_X + X.V] = 1.0
     if abs(sticking_force(x, p)) < capacity(u, p):
         jac[X.V * N_X + X.V] -= damping(p) / inertia(p)

@@ -86,6 +86,14 @@ def needed(u, p):
 
 
 @kernel
+def settled(w, u, p):
+    """Pressure that the line approaches [Pa]."""
+    cap = carried(w, p)
+    wanted = needed(u, p)
+    return cap if cap < wanted else wanted
+
+
+@kernel
 def hydraulic(x, p):
     """Torque of the flow without losses, D p faded in [N.m]."""
     return p[P.D] * x[X.P] * clip(x[X.W] / p[P.W_R], 0.0, 1.0)
@@ -97,7 +105,7 @@ def start(p, data, u, x):
     if not p[P.P_MIN] <= p[P.P_MAX]:
         return False
     x[X.W] = p[P.W_START]
-    x[X.P] = min(needed(u, p), carried(x[X.W], p))
+    x[X.P] = settled(x[X.W], u, p)
     return True
 
 
@@ -105,7 +113,7 @@ def start(p, data, u, x):
 def rates(t, x, u, p, data, dx):
     """Rates of speed and pressure."""
     dx[X.W] = (u[U.TAU] - hydraulic(x, p) / p[P.ETA] - p[P.B] * x[X.W]) / p[P.J]
-    dx[X.P] = (min(needed(u, p), carried(x[X.W], p)) - x[X.P]) / p[P.T]
+    dx[X.P] = (settled(x[X.W], u, p) - x[X.P]) / p[P.T]
 
 
 @kernel

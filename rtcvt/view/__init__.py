@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
+from rtcvt.look import dark_variables
 
 LIMIT = 25_000_000  # [bytes] of a page
 _NONE = 65535
@@ -137,4 +138,5 @@ def view_page(scene: Scene) -> str:
     if size > LIMIT:
         allowed = f"so many that the page has {LIMIT / 1e6:g} MB at most, not {size / 1e6:.0f}"
         raise InputError("--frames", "", len(scene.time), allowed)
+    parts["style.css"] = parts["style.css"].replace("{{look}}", dark_variables())
     return re.sub(r"{{([\w./]+)}}", lambda found: parts[found[1]], text)

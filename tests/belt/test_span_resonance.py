@@ -7,9 +7,20 @@ import numpy as np
 import pytest
 from belt_states import started
 
-from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D
-from rtcvt.belt.resonance import gain, span_damping_ratio, span_frequency, span_length
-from rtcvt.belt.unit import Resonance
+from rtcvt.belt import places
+from rtcvt.belt.lateral import lateral_outputs, swing_spans
+from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D, Span
+from rtcvt.belt.resonance import (
+    bounded_swing,
+    gain,
+    span_damping_ratio,
+    span_frequency,
+    span_length,
+    swing,
+    wave_number,
+)
+from rtcvt.belt.unit import Lateral, Resonance
+from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.offline.belt.moving import sine_basis, span_frequencies
 from rtcvt.scenario import Scenario
@@ -183,6 +194,103 @@ def test_orders_change_no_other_bit(fidelity):
             for u in (unit, with_orders))  # fmt: skip
     for v in a.model.select("output"):
         assert (a[v.name] == b[v.name]).all()
+
+
+# --- spans that swing across
+
+
+def swinging(nu, T=400.0, w_2=0.0, **lateral):
+    """An instance of two_pulley_belt whose first span is alone: tension [N], speed by that of waves, speed of P2."""
+    unit = load_unit("two_pulley_belt")
+    instance = started(unit.model_copy(update={"lateral": Lateral(**lateral)}))
+    data, x = instance.model.data, instance.x
+    stretch = 1.0 + T / unit.belt.EA
+    c = math.sqrt(T * stretch / unit.belt.mass)
+    x[places.x_flow(data)] = nu * c / stretch
+    x[places.x_speed(1, data)] = w_2
+    for j in range(2):
+        instance.work[places.span(j, data) + Span.TENSION] = T
+
+    def run(seconds, T_of_t=None):
+        found = []
+        for k in range(round(seconds / 1e-3)):
+            if T_of_t is not None:
+                instance.work[places.span(0, data) + Span.TENSION] = T_of_t(1e-3 * (k + 1))
+            beyond = swing_spans(1e-3, x, instance.p, data, instance.work)
+            lateral_outputs(x, instance.p, data, instance.y, instance.work)
+            found.append((instance.get("P1_P2.x"), beyond))
+        return np.array(found).T
+
+    return unit, instance, c, run
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("nu", [0.0, 0.3, 0.6])
+def test_a_span_that_swings_has_the_frequency_of_the_travelling_beam(nu):
+    """Within 0.5 % of 40 sines, by the crossings of a free vibration of 1 um."""
+    unit, instance, c, run = swinging(nu, modes=4)
+    run(1e-3)
+    instance.x[places.x_lateral(0, instance.model.data) + 2] += 1e-6
+    x, _ = run(0.3)
+    x = x - x.mean()
+    at = np.flatnonzero((x[:-1] < 0.0) & (x[1:] >= 0.0))
+    times = at + x[at] / (x[at] - x[at + 1])
+    measured = 1e3 * (len(times) - 1) / (times[-1] - times[0])
+    L = math.pi / wave_number(0, instance.model.data, instance.work)
+    exact = span_frequencies(L, unit.belt.mass / (1.0 + 400.0 / unit.belt.EA), unit.belt.EI, nu * c, 400.0)[0]
+    assert measured == pytest.approx(exact / (2.0 * math.pi), rel=5e-3)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("r", [0.7, 1.0, 1.3])
+def test_run_out_swings_a_span_as_the_string_with_an_end_that_moves(r):
+    """Middle of the span within 3 % of `swing`, at resonance with 2 % of critical damping 5 %, at nu = 0.3."""
+    e, zeta = 1e-6, 0.02
+    _, instance, _, _ = swinging(0.3)
+    T, data = 400.0, instance.model.data
+    omega = span_frequency(0, instance.x[places.x_flow(data)], T, instance.p, data, instance.work)
+    _, instance, _, run = swinging(0.3, w_2=r * omega, modes=5, runout={"P2": e}, damping=zeta)
+    x, beyond = run(1.2)
+    expected = abs(swing(0.0, e, r, 0.3, zeta)[200])
+    assert np.ptp(x[800:]) / 2.0 == pytest.approx(expected, rel=0.03 if r != 1.0 else 0.05)
+    assert not beyond.any()
+
+
+@pytest.mark.interpreted
+def test_a_pulsating_tension_swings_a_span_and_its_stretch_bounds_it():
+    """Twice the first frequency, by 30 %: the swing grows, past the range of the equations (status 1), and stays."""
+    _, instance, _, run = swinging(0.0, damping=0.002)
+    run(1e-3)
+    data = instance.model.data
+    omega = span_frequency(0, 0.0, 400.0, instance.p, data, instance.work)
+    instance.x[places.x_lateral(0, data) + 2] += 1e-4
+    x, _ = run(1.5, lambda t: 400.0 * (1.0 + 0.3 * math.sin(2.0 * omega * t)))
+    assert np.ptp(x[:50]) < 1e-3
+    assert 5e-3 < np.ptp(x[-100:]) / 2.0 < 0.1
+    assert np.abs(x).max() < 0.1
+
+
+def test_swings_change_no_other_bit():
+    """Lateral motion does not react on the drive; a pulley that the drive has not is refused."""
+    unit = load_unit("two_pulley_belt")
+    swings = unit.model_copy(update={"lateral": Lateral(modes=2, runout={"P2": 1e-4})})
+    a, b = (simulate(u.build(), unit.scenario[0].model_copy(update={"duration": 0.1})) for u in (unit, swings))
+    for v in a.model.select("output"):
+        assert (a[v.name] == b[v.name]).all()
+    assert np.abs(b["P1_P2.x"]).max() > 0.0
+    with pytest.raises(InputError, match=r"lateral\.runout = 'P3': one of P1, P2"):
+        unit.model_copy(update={"lateral": Lateral(runout={"P3": 1e-4})}).build()
+
+
+def test_the_swing_of_the_map_is_bounded():
+    """Without damping at resonance: Kirchhoff's string, ``r^2 = 1 + hardening A^2`` with little motion of the end."""
+    hardening, e, L = 1e4, 1e-6, 0.24
+    assert np.abs(swing(e, 0.0, 1.0, 0.0, 1e-6)).max() > 0.26
+    found = bounded_swing(e, 0.0, 1.02, 0.0, 1e-6, hardening, L)
+    assert found == pytest.approx(math.sqrt((1.02**2 - 1.0) / hardening), rel=1e-6)
+    below = bounded_swing(e, 0.0, 0.99999, 0.0, 1e-6, hardening, L)  # cubic: A h A^2 = 2 e/pi about resonance
+    assert below == pytest.approx((2.0 * e / (math.pi * hardening)) ** (1.0 / 3.0), rel=0.06)
+    assert bounded_swing(1e-9, 0.0, 0.8, 0.0, 0.01, hardening, L) == np.abs(swing(1e-9, 0.0, 0.8, 0.0, 0.01)).max()
 
 
 def test_a_belt_without_mass_has_no_frequency():

@@ -3,7 +3,9 @@
 Compiling the step of the system takes a minute.
 """
 
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,13 +13,17 @@ from discs import interpreted
 from instances import started
 from lxml import etree
 from rows import text_of
+from scipy.optimize import brentq
+from scipy.signal import sosfreqz
 
+from rtcvt.cli.simulate import _sets
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.model.balance import Balance, balance
-from rtcvt.offline.cars import Drive, _bars, drive_of, page
+from rtcvt.offline.car_figures import FINEST, START, STARTED, comfort, performance, told, weighting
+from rtcvt.offline.cars import Drive, _bars, _flow, drive_of, page
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_unit_file
 
@@ -146,6 +152,70 @@ def test_components_of_a_large_car_look_unlike():
     losses = {f"part_{k}.loss": 1e6 for k in range(len(COLOURS) + 2)}
     drive = Drive("a car with a long name", Balance({"fuel": 1e7}, losses, 0.0, None, None, 0.0), np.zeros(1), {}, None)
     assert _bars([drive]).count("<pattern") == 3
+
+
+def test_the_flow_of_energy_is_to_scale():
+    found = Balance({"fuel": 10.0, "clamp": 0.1}, {"engine.loss": 7.0, "car.force.aero": 2.0}, 1.1, 6.0, None, 3.0)
+    drawn = _flow(Drive("car", found, np.zeros(1), {}, None))
+    ends = [[float(p.split(",")[1]) for p in line.split()] for line in re.findall('points="([^"]*)"', drawn)]
+    tall = [max(line[24:26]) - min(line[24:26]) for line in ends]
+    assert np.array(tall) / sum(tall[:2]) == pytest.approx(np.array([10.0, 0.1, 7.0, 2.0, 1.1]) / 10.1, abs=1e-3)
+    for label in ("fuel 1·10⁻⁵ MJ, 99 %", "aero 2·10⁻⁶ MJ, 19.8 %", "stored"):
+        assert label in drawn
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def test_full_throttle_as_in_closed_form():
+    """A constant force F against R + c v^2: v = v_max tanh(t/T), with T = M v_max/(F - R)."""
+    system, F, c = load_unit("vehicle_wltc"), 1500.0 / 0.3, 0.39
+    found = told(performance(system, {"driver.driver.tau_drive": 1500.0}, lambda *_: None))
+
+    def resistance(slope):
+        return 1400.0 * 9.81 * (0.01 + slope) / np.hypot(1.0, slope)
+
+    most = np.sqrt((F - resistance(0.0)) / c)
+    T = (1400.0 + 4.0 / 0.3**2) * most / (F - resistance(0.0))
+    assert found["time_0_100_s"] == pytest.approx(T * np.arctanh(100.0 * KMH / most), abs=0.02)
+    assert found["top_speed_m_s"] == pytest.approx(most, rel=3e-3)
+    assert found["speed_on_12_percent_m_s"] == pytest.approx(np.sqrt((F - resistance(0.12)) / c), rel=3e-3)
+    least = (1400.0 + 4.0 / 0.3**2) * STARTED / START  # force that is left, without the air
+    slope = brentq(lambda s: F - resistance(s) - least, 0.0, 1.0)
+    assert found["start_slope"] == pytest.approx(slope, abs=FINEST)
+
+
+def test_comfort_as_in_closed_form():
+    """Gains of W_d from table 3 of ISO 2631-1; the dose of a sine; shifts of 0.3 and 0.5 s with a known jerk."""
+    f = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+    gains = np.abs(sosfreqz(weighting(1000.0), f, fs=1000.0)[1])
+    assert gains == pytest.approx([0.853, 1.011, 0.890, 0.512, 0.253, 0.125], abs=1e-3)
+    time = np.arange(60001) * 1e-3
+    shifting = ((time >= 20.0) & (time < 20.3)) | ((time >= 40.0) & (time < 40.5))
+    signals = {"car.vehicle.a": 0.7 * np.sin(2.0 * np.pi * time), "tcu.shifting": shifting.astype(float)}
+    rows = [SimpleNamespace(name=name, boolean="shifting" in name) for name in signals]
+
+    class Run:
+        model, step = SimpleNamespace(select=lambda _: rows), 1e-3
+        __getitem__ = staticmethod(signals.__getitem__)
+
+    found = told(comfort(Run()))
+    assert found["vdv_m_s1_75"] == pytest.approx(0.7 * 1.011 * (3.0 / 8.0 * 60.0) ** 0.25, rel=5e-3)
+    assert found["jerk_m_s3"] == pytest.approx(0.7 * 2.0 * np.pi / (1.0 + 0.1**4), rel=3e-3)  # filtered twice
+    assert (found["shifts"], found["shift_time_s"], found["shift_time_max_s"]) == pytest.approx((2.0, 0.4, 0.5))
+    assert found["shift_jerk_m_s3"] == pytest.approx(0.7 * 2.0 * np.pi, rel=2e-3)
+
+
+def test_sets_of_parameters_are_compared():
+    built = load_unit("car_cvt").build()
+    assert [*_sets(built, ["strategy"])] == ["constant", "economy", "sport"]
+    assert _sets(built, ["S=1.3,control.F_0=4 kN"]) == {
+        "as given": {},
+        "S=1.3,control.F_0=4 kN": {"control.control.S": "1.3", "control.control.F_0": "4 kN"},
+    }
+    for text, message in (("w_start=3", "the name of one"), ("S", "control.control.strategy"), ("S=", "KEY=VALUE")):
+        with pytest.raises(InputError, match=message):
+            _sets(built, [text])
 
 
 @pytest.mark.slow

@@ -1,19 +1,23 @@
 """Laws of one's own: the list of operations against Python, blocks against their formulas, samples, bits, systems."""
 
 import math
+import re
 from functools import partial
 from pathlib import Path
 
 import fmpy
 import numpy as np
 import pytest
+from commands import command_line
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from native_host import Hosted, reference, run
 from rows import DATA, mistakes, text_of
 
 from rtcvt.engine.grid import lookup
+from rtcvt.environment import ALLOW
 from rtcvt.errors import InputError
+from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
@@ -194,6 +198,74 @@ def test_a_unit_has_the_same_bits(tmp_path):
     assert one.description.modelExchange is None  # no other integrator can advance it
     model = unit.build()
     assert run(one.start(), model, 0, 100) == reference(model, 100, len(one.values() + one.values("local")))
+
+
+# --- a law in Python --------------------------------------------------------------------------------------------------
+
+EQUATIONS = text_of("units/foreign_law.toml")
+CODE = text_of("units/my_law.py")
+HEAD = EQUATIONS[: EQUATIONS.index("blocks.")]
+IN_FILE = f'{HEAD}python = "my_law.py"\nstates.slow_ = {{ unit = "m/s" }}\noutputs.slow = {{ unit = "m/s" }}\n'
+
+
+def in_python(folder, code=CODE, text=IN_FILE):
+    (folder / "my_law.py").write_text(code)
+    return load_unit(parse_unit_file(text, "mine.toml", folder))
+
+
+@pytest.mark.needs("cc")
+def test_a_law_in_python_has_the_bits_of_equations_and_of_its_unit(tmp_path, monkeypatch):
+    monkeypatch.setenv(ALLOW, "1")
+    unit = in_python(tmp_path, text=IN_FILE.replace(", boolean = true", ""))
+    models = unit.build(), load_unit(parse_unit_file(EQUATIONS, "mine.toml")).build()
+    random, ones = np.random.default_rng(1), [m.instantiate() for m in models]
+    for one in ones:
+        one.initialise()
+    for k in range(300):
+        u = random.uniform(-5.0, 30.0), float(k % 70 > 20)
+        for one in ones:
+            one.u[:] = u
+            assert one.step(1e-3) == OK
+        assert ones[0].y.tolist() == ones[1].y.tolist()
+        assert ones[0].x.tolist() == ones[1].x.tolist()
+    path = export_native(unit, "rigid", tmp_path / "law.fmu")
+    hosted = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
+    found = run(hosted.start(), models[0], 0, 100)
+    assert found == reference(models[0], 100, len(found[0]))
+    with pytest.raises(InputError, match="no code of yours in a Python unit"):
+        export_python(unit, "rigid", tmp_path / "python.fmu")
+    table = IN_FILE[IN_FILE.index("sample") :]
+    lawful = re.sub(r"fmu = .*\n.*\n", "", text_of("units/foreign_system.toml"))
+    lawful = lawful.replace("[[scenario", f"[components.tcu.law]\n{table}[[scenario")
+    whole = load_unit(parse_unit_file(lawful, "mine.toml", tmp_path))
+    assert tmp_path / "my_law.py" in whole.files_beside
+    one = whole.build().instantiate()
+    one.initialise()
+    one.t = 15.0
+    one.outputs()
+    assert one.get("tcu.slow") == 2.0 * one.get("cycle.cycle.v") > 2.0
+
+
+def test_code_runs_with_permission_alone(tmp_path, monkeypatch, capsys):
+    """Not even its first line runs without; the option of the command gives permission."""
+    (tmp_path / "mine.toml").write_text(IN_FILE)
+    (tmp_path / "my_law.py").write_text(f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\n{CODE}")
+    monkeypatch.setenv(ALLOW, "0")
+    words = "show", str(tmp_path / "mine.toml")
+    code, _, err = command_line(monkeypatch, capsys)(*words)
+    assert code == 2
+    assert "mine.toml: python = 'my_law.py': permission to run" in " ".join(err.split())
+    assert not (tmp_path / "ran").exists()
+    assert command_line(monkeypatch, capsys)("--allow-code", *words)[0] == 0
+    assert (tmp_path / "ran").exists()
+
+
+@mistakes
+def test_mistakes_in_code(old, new, message, tmp_path, monkeypatch):
+    monkeypatch.setenv(ALLOW, "1")
+    assert (old in CODE) != (old in IN_FILE)
+    with pytest.raises(InputError, match=message):
+        in_python(tmp_path, CODE.replace(old, new, 1), IN_FILE.replace(old, new, 1)).build()
 
 
 SYSTEM = text_of("units/lawful_system.toml")

@@ -4,12 +4,11 @@ import ctypes
 import math
 import subprocess
 
-import numba
 import numpy as np
 import pytest
 
 from rtcvt.fmu.native.tangent import add_tangents
-from rtcvt.fmu.translate import TranslationError, lower, print_c
+from rtcvt.fmu.translate import lower, print_c
 from rtcvt.kernel import kernel
 from rtcvt.numerics.elementary import cos, sin
 from rtcvt.numerics.linalg import lu, lu_solve
@@ -163,11 +162,18 @@ def test_what_is_only_compared_has_no_companion(tmp_path):
     assert (o[0], o_dot[0]) == (-5.0, 8.0)
 
 
-@numba.njit
-def unsure(a, o):
-    o[0] = square(a) if a > 0.0 else a
+@kernel
+def in_branches(a, b, o):
+    o[0] = square(a) if a > b else 3.0 * square(b) if b < 2.0 else b
+    o[1] = 0.0
+    if (a > b and square(b) < 1.0) or not (a < 0.5 and square(a) > 0.01):
+        o[1] = a * b
 
 
-def test_what_cannot_be_differentiated_is_refused():
-    with pytest.raises(TranslationError, match="the call of rt_square may not happen"):
-        add_tangents(lower({"f": (unsure, [F, A])}), ["f"])
+@pytest.mark.parametrize(("a", "b"), [(1.3, 0.7), (0.4, 2.6), (0.4, 1.1), (1.3, 1.2)])
+def test_calls_in_branches_are_made_only_there(tmp_path, a, b):
+    tangent = compiled(tmp_path, "in_branches", in_branches, [F, F, A])
+    o, o_dot = np.zeros(2), np.zeros(2)
+    tangent(*(ctypes.c_double(v) for v in (a, 1.0, b, -2.0)), pointer(o), pointer(o_dot))
+    by_b = (2.0 * a) if a > b else -12.0 * b if b < 2.0 else -2.0
+    assert o_dot.tolist() == pytest.approx([by_b, b - 2.0 * a if a != 0.4 else 0.0])

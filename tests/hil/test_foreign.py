@@ -1,44 +1,177 @@
-"""Units of other exporters on the rig: pythonfmu's (Python in a library) and fmucontainer's (a library in C)."""
+"""FMUs as components of a system: beside the law that they were made from, units, faults, and what cannot be."""
 
 import shutil
-import subprocess
+import tempfile
+import zipfile
 
 import numpy as np
 import pytest
-from tools import CONTAINER
+from archives import described
+from commands import command_line
+from hostile import MISDEEDS, build
+from rows import DATA, mistakes, text_of
 
+from rtcvt.errors import InputError
+from rtcvt.fmu.export import export_python
+from rtcvt.fmu.native.export import export_native
+from rtcvt.fmu.ssp import export_ssp
+from rtcvt.hil import stepped
 from rtcvt.hil.recorder import read
-from rtcvt.hil.rig import run_rig
-from rtcvt.scenario import Scenario
+from rtcvt.kind import load_unit
+from rtcvt.network.held import parts_of
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_unit_file
 
-pytestmark = pytest.mark.needs("loop")
+pytestmark = pytest.mark.needs("loop", "cc")
+
+LAW, SYSTEM = text_of("units/foreign_law.toml"), text_of("units/foreign_system.toml")
+COMPONENT = SYSTEM[SYSTEM.index("fmu =") : SYSTEM.index("inputs =")]
 
 
-@pytest.mark.slow
-@pytest.mark.needs("fmucontainer")
-def test_a_unit_of_fmucontainer(tmp_path):
-    """Two native differentials in a container made and compiled by others."""
-    from rtcvt.fmu.native.export import export_native
-    from rtcvt.kind import load_unit
+def write(folder, backend=2):
+    law = load_unit(DATA / "units" / "foreign_law.toml")
+    if backend == "python":
+        return export_python(law, "rigid", folder / "tcu.fmu")
+    return export_native(law, "rigid", folder / "tcu.fmu", fmi=backend)
 
-    export_native(load_unit("differential"), "rigid", tmp_path / "one.fmu")
-    shutil.copy(tmp_path / "one.fmu", tmp_path / "two.fmu")
-    lines = ["rule;from_fmu;from_port;to_fmu;to_port", "FMU;one.fmu;;;", "FMU;two.fmu;;;"]
-    lines += [f"INPUT;;{n}.tau;{n}.fmu;left.tau" for n in ("one", "two")]
-    lines += [f"OUTPUT;{n}.fmu;left.w;;{n}.w" for n in ("one", "two")]
-    (tmp_path / "both.csv").write_text("\n".join(lines) + "\n")
-    words = ["-fmu-directory", str(tmp_path), "-container", "both.csv:0.001"]
-    done = subprocess.run([str(CONTAINER), *words, "-no-auto-link", "-no-auto-input", "-no-auto-output"],
-                          capture_output=True, text=True)  # fmt: skip
-    assert done.returncode == 0, done.stdout
-    inputs = {"one.tau": "2*sin(20*t)", "two.tau": 1.0}
-    scenario = Scenario(name="both", duration=0.2, inputs=inputs)
-    report = run_rig(tmp_path / "both.fmu", 1e-3, None, scenario, output=tmp_path / "both.h5")
-    assert report.completed, report.message
-    both = read(tmp_path / "both.h5").signals
-    for name, key in (("one", "one.tau"), ("two", "two.tau")):
-        alone = Scenario(name=name, duration=0.2, inputs={"left.tau": inputs[key]})
-        run_rig(tmp_path / "one.fmu", 1e-3, None, alone, output=tmp_path / "alone.h5")
-        speed = read(tmp_path / "alone.h5").signals["left.w"].values
-        assert speed[-1] != 0.0
-        np.testing.assert_allclose(both[f"{name}.w"].values[1:], speed[1:], rtol=1e-9, atol=1e-12)
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("foreign")
+    write(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def as_law():
+    """The run with the law itself, whose output follows the speed of the sample before."""
+    equations = (
+        LAW[LAW.index("sample") :]
+        .replace("k*v", "k*d")
+        .replace("outputs.", 'blocks.d = { block = "delay", input = "v" }\noutputs.')
+    )
+    return run(
+        SYSTEM.replace(COMPONENT, 'parameters = { T = "0.2 s" }\n').replace(
+            "[[scenario", f"[components.tcu.law]\n{equations}[[scenario"
+        )
+    )
+
+
+def system(text, folder=DATA):
+    return load_unit(parse_unit_file(text, "mine.toml", folder))
+
+
+def run(text, folder=DATA, **options):
+    loaded = system(text, folder)
+    return simulate(loaded.build(), loaded.scenario[0], **options)
+
+
+@pytest.mark.parametrize("backend", [2, 3, "python"])
+def test_an_fmu_acts_as_the_law_that_it_was_made_from(backend, tmp_path, as_law):
+    """The same bits at all points; what follows its output in the same instant does so in the step after, and a tuned
+    parameter is there at the next communication point."""
+    write(tmp_path, backend)
+    one = run(SYSTEM, tmp_path)
+    same = np.r_[:12001, 12010 : len(one.time)]
+    np.testing.assert_array_equal(one["tcu.slow"][same], as_law["tcu.slow"][same])
+    assert np.ptp(one["tcu.slow"]) > 5.0
+    inside = same[same % 10 != 0]
+    for name in ("driver.drive.tau", "driver.kers.tau_des"):
+        np.testing.assert_array_equal(one[name][inside], as_law[name][inside])
+
+
+def test_values_are_converted_to_the_units_of_the_fmu(folder, tmp_path, as_law):
+    """A speed in km/h, defined by the description, and an output whose unit the system file names."""
+    defined = '<Unit name="m/s">\n      <BaseUnit m="1" s="-1" />'
+    kmh = '<Unit name="km/h">\n      <BaseUnit m="1" s="-1" factor="0.2777777777777778" />\n    </Unit>\n    '
+    path = described(folder / "tcu.fmu", tmp_path / "tcu.fmu", (defined, kmh + defined), ('unit="m/s"', 'unit="km/h"'))
+    one = run(SYSTEM, tmp_path)
+    same = np.r_[:12001]
+    np.testing.assert_allclose(one["tcu.slow"][same], as_law["tcu.slow"][same], rtol=1e-12)  # linear: km/h in, km/h out
+    shutil.copy(folder / "tcu.fmu", path)
+    other = run(SYSTEM.replace("inputs =", 'units = { slow = "km/h" }\ninputs ='), tmp_path)
+    np.testing.assert_allclose(other["tcu.slow"][same], as_law["tcu.slow"][same] / 3.6, rtol=1e-12)
+
+
+def test_a_run_is_repeated_with_the_same_bits_and_its_state_is_not_copied(folder):
+    one = system(SYSTEM, folder).build().instantiate()
+    runs = []
+    for _ in range(2):
+        one.initialise()
+        runs.append([one.step(1e-3) for _ in range(25)] and one.y.copy())
+    np.testing.assert_array_equal(*runs)
+    for act in (one.copy, one.get_state):
+        with pytest.raises(InputError, match=r"tcu.fmu.*no FMU where states are copied"):
+            act()
+    one.initialise()
+    with pytest.raises(InputError, match=r"components.tcu.step = 0.01: a multiple of the step of the run, 0.004 s"):
+        [one.step(4e-3) for _ in range(3)]
+
+
+@mistakes
+def test_mistakes_in_the_file(old, new, message, folder):
+    assert old in SYSTEM
+    with pytest.raises(InputError, match=message):
+        system(SYSTEM.replace(old, new, 1), folder).build()
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+HOSTILE = """kind = "system"
+name = "hostile"
+connect = ["cycle.cycle.v -> bad.u"]
+[components]
+cycle = {{ unit = "wltc" }}
+bad = {{ fmu = "hostile.fmu", step = "5 ms", units = {{ u = "m/s" }}, parameters = {{ mode = {mode}, at = 0.05 }} }}
+[[scenario]]
+name = "s"
+duration = "0.1 s"
+"""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("hostile")).parent
+
+
+@pytest.mark.parametrize(("misdeed", "said"), [
+    ("segfault", r"ended by SIGSEGV at t = 0.05 s"), ("exit_at_once", "with code 0 at t = 0.05 s"),
+    ("status_7", "DoStep returned the illegal status 7 at t = 0.05 s"), ("hang", "a step did not return within 1 s"),
+    ("not_a_number", "output y was not finite at t = 0.05 s"), ("terminates", "the unit ended the simulation at t ="),
+    ("at_start", "in its initialisation"), ("forks", None),
+])  # fmt: skip
+def test_a_fault_names_file_and_component_and_loses_nothing(misdeed, said, hostile, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(stepped, "PATIENCE", 1.0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    shutil.copy(hostile / "hostile.fmu", tmp_path)
+    file, kept = tmp_path / "mine.toml", tmp_path / "run.h5"
+    file.write_text(HOSTILE.format(mode=MISDEEDS[misdeed]))
+    code, _, err = command_line(monkeypatch, capsys)("simulate", str(file), "-o", str(kept))
+    assert (code == 0) == (said is None)
+    if said:
+        assert "mine.toml: components.bad.fmu = 'hostile.fmu': " in err
+        assert said.replace("\\", "") in " ".join(err.split())
+    rest = {f.name for f in tmp_path.iterdir()} - {"hostile.fmu", "mine.toml"}
+    assert rest == (set() if misdeed == "at_start" else {"run.h5"})  # folders of FMUs are removed
+    if rest:
+        until = 0.1 if said is None else 0.054
+        assert read(kept).time[-1] == pytest.approx(until)
+
+
+# --- export -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_system_with_an_fmu_is_packed_and_not_exported(folder, tmp_path):
+    loaded = system(SYSTEM, folder)
+    for export in (export_native, export_python):
+        with pytest.raises(InputError, match=r"components.tcu.fmu = 'tcu.fmu': no FMU within the one unit"):
+            export(loaded, "system", tmp_path / "whole.fmu")
+    path = export_ssp(parts_of(loaded), tmp_path / "whole.ssp")
+    with zipfile.ZipFile(path) as archive:
+        assert archive.read("resources/tcu.fmu") == (folder / "tcu.fmu").read_bytes()
+        text = archive.read("SystemStructure.ssd").decode()
+    assert '<ssd:Connection startElement="tcu" startConnector="slow" endElement="driver"' in text
+    assert '<ssv:Parameter name="T">\n                    <ssv:Real value="0.2" unit="s" />' in text
+    write(tmp_path, 3)
+    with pytest.raises(InputError, match=r"components.tcu.fmu = 'tcu.fmu': an FMU of FMI 2.0 in SSP 1.0"):
+        export_ssp(parts_of(system(SYSTEM, tmp_path)), tmp_path / "other.ssp")

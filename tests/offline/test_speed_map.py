@@ -12,7 +12,8 @@ from rtcvt.belt.unit import Resonance
 from rtcvt.cli import app
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.offline.speed_map import order_amplitude, speed_map
+from rtcvt.offline.orders import order_amplitude
+from rtcvt.offline.speed_map import speed_map
 
 SERPENTINE = Path(__file__).parents[1] / "data" / "belt" / "serpentine.toml"
 

@@ -22,17 +22,31 @@ def kers(**changes):
     return unit, instance
 
 
+def held(**changes):
+    """The variator whose end load has the pressure of the pistons that hold its rollers."""
+    instance = load_unit("toroidal_variator").build("hybrid").instantiate()
+    for name, value in changes.items():
+        instance.set(name, value)
+    instance.initialise()
+    return instance
+
+
 def outputs(instance):
     return {v.name: instance.get(v.name) for v in instance.model.select("output")}
 
 
-@pytest.mark.parametrize(("direction", "asked"), [(1.0, 0.0), (-1.0, 0.0), (1.0, 2e4)])
-def test_jacobian_is_that_of_the_rates(direction, asked):
-    _, instance = kers()
+@pytest.mark.parametrize(
+    ("direction", "asked", "pistons"), [(1.0, 0.0, False), (-1.0, 0.0, False), (1.0, 2e4, False), (1.0, 0.0, True),
+                                        (-1.0, 0.0, True), (1.0, 3e6, True)]
+)  # fmt: skip
+def test_jacobian_is_that_of_the_rates(direction, asked, pistons):
+    instance = held() if pistons else kers()[1]
     x = instance.x.copy()
     x[:4] *= direction * np.array([1.01, 0.99, 1.004, 1.0])
-    x[4:9] = 500.0, 10.0, 0.4, 100.0, 9000.0
-    instance.u[:] = direction * 105.0, 5.0, asked
+    x[4:7], x[-1] = (500.0, 10.0, 0.4), 9000.0
+    if not pistons:
+        x[7] = 100.0
+    instance.u[:] = direction * 105.0, 0.41 if pistons else 5.0, asked
     instance.x[:] = x
     exact = instance.jacobian().copy()
 
@@ -132,6 +146,25 @@ def test_too_small_a_load_slips_and_recovers():
     assert y["traction.end_load"] == pytest.approx(1.8e4, rel=0.02)
 
 
+def test_pistons_that_hold_the_rollers_give_the_end_load():
+    """One pressure p: p A_r = F_bc + F_ac of a roller, F_e = p A_e, A_e/A_r = 75/2.25; or more, where it is given."""
+    slow = {"control.theta_des": 0.9, "control.theta_start": -0.1, "control.time_constant": 1.0}
+    instance = held(**{"shaft.w": 105.0, **slow})
+    for _ in range(200):
+        assert instance.step(1e-3) != FAILED
+    y = outputs(instance)
+    reaction = abs(y["contact.bc.F"] + y["contact.ac.F"]) / 6
+    assert reaction * 75.0 / 2.25 > 2.5e3  # above the preload
+    assert y["traction.end_load"] == pytest.approx(reaction * 75.0 / 2.25, rel=0.1)  # 20 ms behind
+    for t in ("bc", "ac"):
+        assert abs(y[f"contact.{t}.mu"]) == pytest.approx(3 * np.cos(y["control.theta"]) * 2.25 / 75.0 / 2.0, rel=0.1)
+    assert y["traction.pressure"] == pytest.approx(y["traction.end_load"] / 75e-4)
+    instance.set("traction.pressure_min", 2e6)
+    for _ in range(200):
+        instance.step(1e-3)
+    assert instance.get("traction.end_load") == pytest.approx(2e6 * 75e-4, rel=1e-3)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e11, -1e11])
 def test_any_load_is_refused_or_bounded(value):
     _, instance = kers()
@@ -174,6 +207,7 @@ TEXT = load_unit("toroidal_kers").text
         ('crown = "14 mm"', 'crown = "27.4 mm"', "crown"),
         ('contacts = ["bc", "ac"]', 'contacts = ["bc", "bc"]', "each once"),
         ('preload = "2 kN"', 'preload = "50 kN"', "preload < end_load_max"),
+        ("cavities = 2", 'cavities = 2\nroller_piston_area = "2 cm2"', "only with 'piston_area'"),
     ],
 )
 def test_what_is_no_toroid_is_refused(old, new, told):

@@ -57,7 +57,7 @@ def test_radii_close_the_belt():
 
 
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 2.3])
-def test_misalignment_is_that_of_the_pulleys_geometry(ratio):
+def test_misalignment_and_pull_are_those_of_the_pulleys_geometry(ratio):
     one = instance(ratio__start=ratio, belt__offset=-0.4e-3, belt__yield=2e-9)
     one.step(1e-3)
     c = CONSTANTS
@@ -65,6 +65,9 @@ def test_misalignment_is_that_of_the_pulleys_geometry(ratio):
     expected = misalignment(found.r_I, found.r_O, radius_at_one(c["length"], c["d_A"]), TAN, -0.4e-3)
     expected -= 2e-9 * (one.get("thrust.primary") + one.get("thrust.secondary"))
     assert one.get("belt.misalignment") == pytest.approx(expected, abs=1e-12)
+    half = math.acos((one.get("radius.primary") - one.get("radius.secondary")) / c["d_A"])  # wrap of the secondary
+    pull = 2.0 * TAN * one.get("thrust.secondary") * math.sin(half) / half  # two cones press outwards all along it
+    assert one.get("belt.pull") == pytest.approx(pull, rel=1e-12)
 
 
 @pytest.mark.parametrize("fidelity", FIDELITIES)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, number, percent, table, text
-from rtcvt.offline.pictures import GREY, cards, drawing, mark, over_sections, report, under, verdict
+from rtcvt.look import GREY, METAL
+from rtcvt.offline.pictures import cards, drawing, mark, over_sections, report, under, verdict
 from rtcvt.offline.pushbelt.checks.chapter7 import (
     OTHERS,
     REFINED,
@@ -30,7 +31,6 @@ from rtcvt.variator.layout import SECTIONS
 Array = NDArray[np.float64]
 
 _C = np.concatenate([k + (np.arange(BINS) + 0.5) / BINS for k in range(4)])
-_GREY = "#c3cad2"
 _GOOD = {"agrees": True, "opposite": False, "differs": False}
 _SHOWN = {"m": ("um", "µm"), "N2": ("N2", "N²"), "N.m": ("N.m", "N·m")}
 
@@ -169,7 +169,7 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
             ax.axhline(0.0, color=GREY, lw=0.8)
             c, one = runs[0][1].element[:, 0], force(name, runs[0][1].element[:, 1:].T)
             cut = np.flatnonzero(np.diff(c) < -0.5) + 1
-            ax.plot(np.insert(c, cut, np.nan), np.insert(one, cut, np.nan), color=_GREY, lw=0.7, zorder=1)
+            ax.plot(np.insert(c, cut, np.nan), np.insert(one, cut, np.nan), color=METAL, lw=0.7, zorder=1)
             for k, (run, s) in enumerate(runs):
                 ax.plot(
                     _C,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import open_sealed, refused
+from rtcvt.offline.pushbelt.bearings import bearing_figures
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.run.marks import FILE, is_journal
 from rtcvt.offline.pushbelt.run.progress import Progress, joined
@@ -177,6 +178,7 @@ def figures(file: h5py.File) -> dict[str, Any]:
         "radius_m": [means["r_I"], means["r_O"]],
         "tension_N": [float(mean("fields/tension").min()), float(mean("fields/tension").max())],
         "push_N": float(mean("fields/push").max()),
+        **bearing_figures(file, last),
         "residual_of_losses": rest / losses,
         "residual_of_throughput": rest / throughput,
     }

@@ -28,7 +28,7 @@ SECTION_3 = (Path(__file__).parents[2] / "data" / "belt" / "section_3.toml").rea
 def section_3(**changes):
     data = tomllib.loads(SECTION_3)
     for key, value in changes.items():
-        data["elements" if key in data["elements"] else "belt"][key] = value
+        data["belt" if key in data["belt"] else "elements"][key] = value
     return read_belt_unit(UnitFile(data, SECTION_3, "section_3.toml"))
 
 
@@ -63,7 +63,7 @@ def moving(rest):
     """A state in which everything moves and rubs, its constants with all kinds of damping, and the inputs."""
     d, y = decoupled(rest, Sliding(np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.3, 2.0]), np.array([1.0, 0.7, 0.4])))
     rng = np.random.default_rng(1)
-    d = d._replace(b_skr=1e-5, dv=0.5, c_1=1e9)
+    d = d._replace(b_skr=1e-5, dv=0.5, c_1=1e9, e_wzd=1.3, c_wzd=d.c_wzd * 4.4e-4**-0.3, e_skr=1.5)
     d = d._replace(
         load_w=np.array([-1.0, 0.0, 2.0]), load_tau=np.array([3.0, 0.0, -1.0]), load_start=np.array([0, 0, 0, 3])
     )
@@ -90,8 +90,9 @@ def printed(t, y, d, feed):
         gap = P[i] - half[i] - P[i - 1] - half[i - 1]
         e = gap / np.linalg.norm(gap)
         rate = (V[i] - np.cross(w[i] * Z, half[i]) - V[i - 1] - np.cross(w[i - 1] * Z, half[i - 1])) @ e
-        F = (d.c_wzd * np.linalg.norm(gap) + d.b_wzd * rate) * e
-        M = d.c_skr * (phi[i] - phi[i - 1] + (d.turn if i == 0 else 0.0)) + d.b_skr * (w[i] - w[i - 1])
+        F = (d.c_wzd * np.linalg.norm(gap) ** d.e_wzd + d.b_wzd * rate) * e
+        bend = phi[i] - phi[i - 1] + (d.turn if i == 0 else 0.0)
+        M = d.c_skr * abs(bend) ** (d.e_skr - 1.0) * bend + d.b_skr * (w[i] - w[i - 1])
         force[i] = force[i] - F
         force[i - 1] = force[i - 1] + F
         moment[i] += np.cross(-half[i], -F) @ Z - M
@@ -269,6 +270,45 @@ def test_without_dampers_energy_is_kept(moving):
     end = exact(d, y, element_forces.Feed(0.0, np.zeros(3), np.zeros(3)), [2e-3])[-1]
     assert sum(element_forces.stored_energy(end, d)) == pytest.approx(before, rel=1e-7)
     np.testing.assert_array_equal(end[-7:-1], 0.0)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("e", [0.2, 0.6, 1.0, 2.5])
+def test_springs_with_exponents(e):
+    """Force and slope are derivatives of the energy, also below the length from which the law is linear."""
+    x = element_forces.LINEAR * np.array([0.3, 1.0, 4.0, 1e4])
+    for at in x:
+        h = 1e-3 * at
+        (_, _, low), (secant, slope, _), (_, _, high) = (
+            element_forces.stiffness(7.0, e, at + s * h) for s in (-1.0, 0.0, 1.0)
+        )
+        assert (high - low) / (2.0 * h * at) == pytest.approx(secant, rel=1e-3)
+        if at != element_forces.LINEAR:
+            below, above = (element_forces.stiffness(7.0, e, at + s * h)[0] * (at + s * h) for s in (-1.0, 1.0))
+            assert (above - below) / (2.0 * h) == pytest.approx(slope, rel=1e-5)
+    assert secant * x[-1] == pytest.approx(7.0 * x[-1] ** e, rel=1e-12)
+
+
+@pytest.mark.parametrize("e", [0.7, 2.0])
+def test_a_belt_with_an_exponent_comes_to_rest_at_its_pretension(e):
+    unit = section_3(stretch_exponent=e, bending_exponent=1.5)
+    d, y = model.at_rest(unit)
+    w = element_forces.scratch(d)
+    still = element_forces.Feed(0.0, np.zeros(2), np.zeros(2))
+    element_forces.rates(0.0, y, np.empty_like(y), d, still, w)
+    free = ~(w.N > 0.0).any(axis=0)
+    assert np.mean(w.F[free & np.roll(free, 1)]) == pytest.approx(200.0, rel=1e-6)
+    gap = (200.0 / d.c_wzd) ** (1.0 / e)
+    assert gap / d.l == pytest.approx((200.0 / 1e4) ** (1.0 / e), rel=0.02)  # EA strain^e
+
+
+def test_explicit_steps_give_the_same_run():
+    """RK45 and Rosenbrock's method over 4 ms of run-up."""
+    scenario = Scenario(name="s", duration=4e-3, inputs={"driving.w": Table(time=(0.0, 4e-3), value=(0.0, 2.0))})
+    runs = [model.simulate(section_3(method=m, tolerance=1e-7), scenario) for m in ("rosenbrock", "RK45")]
+    size = 1.0 / model._scale(runs[0].drive)[:-8]
+    np.testing.assert_allclose(*(r.state[-1, :-8] * size for r in runs), atol=1e-5)
+    assert runs[1].accepted > 2 * runs[0].accepted
 
 
 def test_a_one_way_spring_winds_up_opens_and_catches(rest):

@@ -1,5 +1,6 @@
 """The report says what the check found, in one file that needs nothing else."""
 
+import json
 import re
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -62,7 +63,14 @@ def read(page):
 
 def is_self_contained(page):
     loads = re.findall(r'(?:src|href)\s*=\s*"(?!#)([^"]*)"|url\((?!#)([^)]*)\)|@import', page)
-    return not loads and "<script" not in page
+    return not loads and "<script" not in without_own_scripts(page)
+
+
+def without_own_scripts(page):
+    """The page without the library of charts and without their data, which is JSON."""
+    data = r'<script type="application/json" class="chart">([^<>&]*)</script>'
+    assert all(json.loads(found)["panels"] for found in re.findall(data, page))
+    return re.sub(rf"{data}|<script>//<!\[CDATA\[.*?//\]\]></script>", "", page, flags=re.DOTALL)
 
 
 def test_names_every_error_and_the_verdict(failed, page):
@@ -116,7 +124,7 @@ def test_hostile_text_stays_text():
     model = build_model(unit, "rigid")
     docs = gear_page(model, unit, [ErrorRow(HOSTILE, HOSTILE, HOSTILE, 1.0, 0.5, 1.0)])
     for text in (page, docs):
-        assert "<script" not in text
+        assert "<script" not in without_own_scripts(text)
         assert read(text).count(HOSTILE) >= 2
 
 

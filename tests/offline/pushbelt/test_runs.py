@@ -102,6 +102,9 @@ def test_frames_are_those_of_the_scheme(whole):
         summary = figures(file)
     assert {source.field for source in DATASETS.values()} == set(expected._fields)
     assert summary["clamping_force_N"][1] == pytest.approx(6128.0)
+    (pulled, _), (back, _) = summary["bearing_N"]  # the belt draws the two pulleys together
+    assert pulled < -1000.0
+    assert pulled + back == pytest.approx(0.0, abs=0.05 * back)
     assert abs(summary["residual_of_throughput"]) < 1e-2
 
 

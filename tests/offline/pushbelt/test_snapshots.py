@@ -1,9 +1,12 @@
 """Space-fixed fields: geometry of the taut path, conservation, order of the interpolation, slip of known motions."""
 
+import json
+
 import numpy as np
 import pytest
 from pushbelt_starts import begun
 
+from rtcvt.offline.pushbelt.bearings import bearing_forces, passing_orders
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.snapshots import (
     CELLS,
@@ -168,3 +171,38 @@ def test_revolutions_are_whole():
         assert sigma[rows][-1] > 3.96
         assert np.all(np.diff(sigma[rows]) > 0.0)
     assert revolutions(sigma[:50]) == []
+
+
+class Held(dict):
+    """Datasets and attributes as of a run's file."""
+
+    def __init__(self, attrs, data):
+        super().__init__(data)
+        self.attrs = attrs
+
+
+def test_bearing_forces_and_their_orders():
+    """Half a turn of elements under one normal force: ``-2 sum 2 N sin delta sin``; a ripple is found by its order."""
+    n, r, d_A, delta = 101, 0.04, 0.17, 0.19
+    frames, each = 400, 0.11
+    phi = 0.5 * np.pi - np.pi * np.arange(n) / (n - 1)
+    place = np.stack([d_A + r * np.cos(phi), r * np.sin(phi)], axis=-1)
+    crossed = each * np.arange(frames)
+    ripple = 1.0 + 0.1 * np.cos(2.0 * np.pi * 2.0 * crossed)
+    flank = np.zeros((frames, n, 3))
+    flank[..., 0], flank[..., 1], flank[..., 2] = 50.0 * ripple[:, None], 3.0, 2.0
+    belt = {"belt": {"d_A": d_A, "delta_0": delta}}
+    file = Held({"parameters": json.dumps(belt)}, {
+        "elements/position": np.broadcast_to(place, (frames, n, 2)), "elements/flank": flank, "crossings": crossed,
+    })  # fmt: skip
+    force = bearing_forces(file)
+    lever = 2.0 * np.cos(phi).sum()
+    np.testing.assert_allclose(force[:, 0, 0], -lever * (50.0 * ripple * np.sin(delta) + 2.0), rtol=1e-12)
+    np.testing.assert_allclose(force[:, 0, 1], lever * 3.0, rtol=1e-12)
+    np.testing.assert_array_equal(force[:, 1], 0.0)
+    orders = passing_orders(file)
+    assert set(orders) == {1, 2, 3}
+    assert orders[2][0] == pytest.approx(lever * 5.0 * np.sin(delta), rel=0.02)
+    assert orders[1][0] < 1e-3 * orders[2][0]
+    assert set(passing_orders(Held(file.attrs, file | {"crossings": 2.4 * crossed}))) == {1}
+    assert passing_orders(Held(file.attrs, file | {"crossings": 1e-3 * crossed})) == {}

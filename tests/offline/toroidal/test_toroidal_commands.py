@@ -1,6 +1,7 @@
 """What users see of a toroidal variator: its contacts over tilt, the map, three models over time in the check."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,12 +10,14 @@ from typer.testing import CliRunner
 
 from rtcvt.cli import app
 from rtcvt.errors import InputError
+from rtcvt.interface import error_rows
 from rtcvt.kind import load_unit
 from rtcvt.offline.pog.check import check_unit, with_traction
 from rtcvt.offline.pog.report import report_page
 from rtcvt.offline.toroidal import charts, check, drive
 from rtcvt.offline.toroidal.ellipse import field, traction
 from rtcvt.offline.toroidal.variator import held_point
+from rtcvt.pog.page import gear_page
 from rtcvt.pog.spin import traction_contacts
 from rtcvt.pog.tasks import errors
 from rtcvt.pog.toroid import CREEP, over_tilt, table_contacts, tilts_of
@@ -42,7 +45,11 @@ def test_show_has_the_contacts_over_the_tilt():
     full = traction(drawing, unit.traction.fluid.fluid, 0.0343 * n, N, middle["speed"] * 0.0343, CREEP, middle["spin"])
     assert middle["torque"] == pytest.approx(6 * full.F.max() * 0.0343, rel=0.02)
     assert middle["pressure"] == pytest.approx(full.p_0[0], rel=1e-12)
-    assert "pressure GPa" in rtcvt("show", "toroidal_variator")
+    assert middle["reaction"] == pytest.approx(2.0 * middle["torque"] / (6 * 0.0343))
+    assert middle["held"] is None
+    assert json.loads(rtcvt("show", "toroidal_kers", "--json", "--set", "traction.end_load_max=20 kN"))["traction"][
+        "contacts"][4]["pressure"] == pytest.approx(middle["pressure"] * 0.5 ** (1.0 / 3.0))  # fmt: skip
+    assert "53.33 bar" in rtcvt("show", "toroidal_variator")
     assert "traction" not in json.loads(rtcvt("show", "planetary", "--json"))
 
 
@@ -57,6 +64,15 @@ def test_the_end_load_leaves_the_margin():
     p = held_point(unit, 0.3, 35.0, 30.0, table_contacts(unit))
     assert np.max(np.abs(p.coefficient) / p.Lambda) == pytest.approx(1.0 / unit.traction.margin, rel=1e-5)
     assert held_point(unit, 0.3, 35.0, 1.0, table_contacts(unit)).end_load == unit.traction.preload
+
+
+def test_pistons_that_hold_the_rollers_give_the_normal_force():
+    unit = load_unit("toroidal_variator")
+    p = held_point(unit, 0.3, 35.0, 30.0)
+    assert p.reaction == pytest.approx(0.5 / 3.0 * (p.torque_in / p.radius[0] + p.torque_out / p.radius[1]), rel=0.06)
+    assert p.end_load == pytest.approx(p.reaction * 75.0 / 2.25, rel=1e-5)
+    (row,) = [r for r in over_tilt(unit, unit.build("rigid").instantiate(), [0.3]) if r.contact == "bc"]
+    assert np.abs(p.coefficient).mean() == pytest.approx(row.held, rel=1e-5)
 
 
 WITH_TRACTION = [name for name in shipped_units("gear_system") if load_unit(name).traction]
@@ -126,6 +142,13 @@ def test_its_errors_count_and_are_those_of_the_hybrid_unit(checked, monkeypatch)
     rows = errors(checked.unit, "hybrid", {}, figures)
     assert [r.name for r in rows] == [e.name for e in checked.hybrid]
     assert len(errors(checked.unit, "rigid", {}, figures)) == len(checked.scenarios[0].errors)
+    monkeypatch.setattr("rtcvt.offline.pog.tasks.check_unit", lambda *_, **__: replace(checked, traction=(), drives=()))
+    monkeypatch.setattr("rtcvt.offline.pog.tasks.with_traction", lambda *_: checked)
+    exported = error_rows(checked.unit, "hybrid", {}, None, lambda *_: None)
+    assert exported == rows
+    inside = gear_page(checked.unit.build("hybrid"), checked.unit, exported)
+    assert "Hybrid model" in inside
+    assert "integrated over the contact ellipse" in inside
     monkeypatch.setitem(drive.LIMITS, "tau", 1e-9)
     assert any("shaft.tau" in failure for failure in checked.failures)
 

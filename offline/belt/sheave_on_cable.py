@@ -9,11 +9,10 @@ dy is the same as moving the cable by -dy, so that with T = 1 for all y of nodes
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
-from scipy.sparse.linalg import spsolve
 
 from rtcvt.offline.belt.ancf import Cable, axial_force, cable, elastic_forces, elastic_tangent, shape
 from rtcvt.offline.belt.friction import sliding
@@ -43,6 +42,7 @@ class SheaveOnCable:
 RADIUS, LENGTH = 0.35, 1.0  # of the sheave and the cable [m]
 EA, EI = 200.0, 2e8 * 1e-12 / 12.0  # [N], [N m^2]: the paper's E and A with a square section
 SPRING, FORCE = 1.0, -200.0  # stiffness [N/m] towards where the sheave first touches, and force [N] along y
+ELEMENTS = (4, 8, 16, 32, 64)
 K_C = 1e6  # contact stiffness per length [N/m^2]
 
 
@@ -130,8 +130,14 @@ def _balance(c: Cable, con: Contact, q: Array, state: Array, load: float, free: 
         K_c = _dense(D, G, N)
         A = np.block([[K + K_c, -(K_c @ T)[:, None]], [-(T @ K_c)[None], np.array([[SPRING + T @ K_c @ T]])]])
         d = np.zeros_like(residual)
-        d[free] = spsolve(csc_array(A[np.ix_(free, free)]), residual[free])
+        d[free] = np.linalg.solve(A[np.ix_(free, free)], residual[free])
         d *= min(1.0, 0.02 / np.max(np.abs(d)))
         q -= d[:-1].reshape(q.shape)
         con.center[0, 1] -= d[-1]
     raise ArithmeticError(f"no equilibrium of sheave and cable at a force of {load:g} N")
+
+
+@cache
+def convergence() -> tuple[dict[int, list[SheaveOnCable]], SheaveOnCable]:
+    """Fig. 10: by segments the results of `ELEMENTS`, and the source's reference of 128 elements and 12 segments."""
+    return {segments: [press(n, segments) for n in ELEMENTS] for segments in (1, 2, 4, 8)}, press(128, 12)

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from studies.lugre import bristles, lugre
-from studies.static_sheave import press
-
-pytestmark = pytest.mark.slow
+from rtcvt.offline.belt.mass_on_friction import bristles, lugre
+from rtcvt.offline.belt.sheave_on_cable import press
 
 
+@pytest.mark.slow
 def test_static_sheave_converges_with_elements_and_segments():
     """Section 3: error of the sheave's place and of the tension; the reference is finer."""
     reference = press(32, 12)

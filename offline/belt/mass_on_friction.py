@@ -67,3 +67,10 @@ def bristles(mu_k: float, end: float, h: float) -> tuple[Array, Array, Array]:
                 break
         out[k + 1] = x, v, level * slip if slip != STICK else mu_k * (x - ref) + mu_v * v
     return out[:, 0], out[:, 1], out[:, 2]
+
+
+def compared() -> tuple[Array, dict[str, tuple[Array, Array, Array]]]:
+    """Figs. 6 and 7: times (n,) [s], and by model place [m], speed [m/s] and friction [N] of the mass, LuGre last."""
+    times = np.linspace(0.0, 20.0, 20001)
+    found = {"bristles, mu_k = 1e5 N/m": bristles(1e5, 20.0, 1e-3)}
+    return times, found | {f"LuGre, sigma_0 = 1e{k} N/m": lugre(10.0**k, times) for k in (5, 6)}

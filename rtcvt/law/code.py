@@ -1,0 +1,128 @@
+"""Laws in Python: a kernel in a file next to the one that names it.
+
+    [components.tcu.law]
+    python = "my_law.py"
+    sample = "10 ms"
+    inputs = { slip = "1" }
+    parameters = { k = { value = "500 kN/s", unit = "N/s" } }
+    states.more = { unit = "N", start = "5000" }
+    outputs.F = { unit = "N" }
+
+and in ``my_law.py``::
+
+    from rtcvt.kernel import kernel
+
+    @kernel
+    def law(t, h, u, p, x, y, new):
+        y[0] = x[0] + 1e4
+        new[0] = x[0] + h * p[0] * (u[0] - 0.02)
+
+``law`` writes all outputs `y` and all states at the next sample, `new`, at the time t [s] from inputs `u`, parameters
+`p` and states `x`, which it does not change; h is the interval between two samples [s]. All are in SI units and in the
+order of the file, which gives the start values of the states, too. It keeps to the subset of `rtcvt.kernel`, so that it
+becomes C in an exported unit, with the same bits.
+
+A file of this kind is a program, and runs only with permission: ``rtcvt --allow-code simulate ...``, or the environment
+variable RTCVT_ALLOW_CODE=1.
+"""
+
+import hashlib
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from rtcvt.environment import ALLOW
+from rtcvt.errors import InputError
+from rtcvt.files import read_text
+from rtcvt.kernel import kernel
+from rtcvt.law import kernels
+from rtcvt.law.kernels import D
+from rtcvt.lazily import lazily
+from rtcvt.model.places import entry
+
+ARGUMENTS = ["t", "h", "u", "p", "x", "y", "new"]
+_require_subset = lazily("rtcvt.fmu.translate:require_subset")
+
+
+@kernel
+def law(t, h, u, p, x, y, new):
+    """Of the file."""
+
+
+@kernel
+def values(t, h, x, u, p, data, y, r):
+    """Outputs at a sample."""
+    n = entry(D.N_S, data)
+    law(t, h, u, p, x[0:n], y, r[entry(D.RESULTS, data) : entry(D.RESULTS, data) + n])
+
+
+@kernel
+def following(t, h, x, u, p, data, y, new, r):
+    """Outputs, and states at the next sample."""
+    law(t, h, u, p, x[0 : entry(D.N_S, data)], y, new)
+
+
+def kernels_of(path: Path, sizes: dict[str, int], error: Callable[[str], InputError]) -> ModuleType:
+    """`initialise`, `derivative`, `output` and `step` of a law in a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    sizes : dict
+        Numbers of inputs u, parameters p, states x and outputs y.
+    error : callable
+        Gives the error for what is allowed instead of this file.
+
+    Raises
+    ------
+    InputError
+        There is no permission, the file fails, it has no such kernel, or this is outside the subset, reads beyond its
+        arrays or leaves something out.
+    """
+    if os.environ.get(ALLOW) != "1":
+        raise error(f"permission to run its Python code: rtcvt --allow-code COMMAND, or {ALLOW}=1")
+    try:
+        found = _loaded(path, read_text(path))
+        given = found.law
+        if not hasattr(given, "py_func") or [*inspect.signature(given.py_func).parameters] != ARGUMENTS:
+            raise TypeError(f"it has no kernel law({', '.join(ARGUMENTS)})")
+        _require_subset(given, ["float64"] * 2 + ["constants"] * 2 + ["array"] * 3)
+        arrays = {name: np.zeros(n) for name, n in sizes.items()}
+        written = {"y": np.full(sizes["y"], np.inf), "new": np.full(sizes["x"], np.inf)}
+        with np.errstate(all="ignore"):
+            given.py_func(0.0, 1.0, arrays["u"], arrays["p"], arrays["x"], *written.values())
+        left = next((f"{name}[{k}]" for name, a in written.items() for k in np.flatnonzero(np.isposinf(a))), None)
+        if left is not None:
+            raise ValueError(f"it does not write {left}")
+    except InputError:
+        raise
+    except Exception as failure:
+        raise error(f"a law: {type(failure).__name__}: {failure}") from None
+    return found
+
+
+@cache
+def _loaded(path: Path, text: str) -> ModuleType:
+    """The kernels around the law of a file."""
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    theirs, own = (ModuleType(f"rtcvt.law.{name}_{digest}") for name in ("file", "of"))
+    theirs.__file__ = str(path)
+    for module in (theirs, own):
+        sys.modules[module.__name__] = module  # where numba looks for cached code
+    exec(compile(text, str(path), "exec"), vars(theirs))
+    part = vars(own)
+    part["law"] = vars(theirs).get("law")
+    names = ("values", "following", "initialise", "derivative", "output", "advance", "step")
+    for name in names:
+        source = globals() if name in globals() else vars(kernels)
+        code = source[name].py_func.__code__
+        part.update({used: source[used] for used in code.co_names if used in source and used not in (*names, "law")})
+        part[name] = kernel(FunctionType(code, part, name))
+    return own

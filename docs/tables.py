@@ -474,6 +474,7 @@ REDUCED = {  # error of the reduction: what pages call it
     "efficiency": "efficiency (absolute)",
     "shift": "shift rate (by the RMS of all)",
     "peak.flank_normal": "largest flank normal force (relative)",
+    "field.flank_normal": "flank normal force over the belt (by its largest)",
 }
 
 
@@ -494,7 +495,7 @@ def reduction_spatial() -> str:
     """Errors of the laws at the points of spatial runs that are held out, with the correction and without."""
     e = reduction()
     rows = []
-    for name in ("thrust", "slip", "loss", "efficiency", "peak.flank_normal"):
+    for name in ("thrust", "slip", "loss", "efficiency", "shift", "peak.flank_normal", "field.flank_normal"):
         cells = (
             f"{100 * e[f'spatial.{name}{key}.{part}']:.2f} %" for key in (".planar", "") for part in ("rms", "max")
         )

@@ -185,10 +185,10 @@ def identify(
     y_turned = shift_factor(turned, np.exp(law_turned))
     inside &= np.isin(s.run, s.run[other]) & within_range(coordinates, SHIFT, np.column_stack([turned.point, y_turned]))
     n, group = len(y), np.concatenate([group, group[inside]])
-    data, dropped = _data(s, y)
-    for name, d in _data(turned.of(inside), y_turned[inside])[0].items():
+    data, dropped = data_of(s, y)
+    for name, d in data_of(turned.of(inside), y_turned[inside])[0].items():
         own = data[name]
-        data[name] = _Data(*(np.concatenate(p) for p in zip(own, d._replace(rows=n + d.rows), strict=True)))
+        data[name] = Data(*(np.concatenate(p) for p in zip(own, d._replace(rows=n + d.rows), strict=True)))
     z = np.column_stack([np.vstack([s.point, turned.point[inside]]), np.concatenate([y, y_turned[inside]])])
     places = moving_places(coordinates, z, np.concatenate([law, law_turned[inside]]), length, s.belt)
     by_others = (expected + crossed)[: len(settled)]
@@ -269,13 +269,15 @@ def ranges_of(points: Array) -> list[Coordinate]:
     return [Coordinate(c, *_MAPS[c], *r) for c, r in zip(COORDINATES[:4], ranges, strict=True)]
 
 
-class _Data(NamedTuple):
+class Data(NamedTuple):
+    """Values (m,) of a law, logarithms or asinh, at the windows `rows`, and their weights."""
+
     rows: NDArray[np.int64]
     values: Array
     weights: Array
 
 
-def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
+def data_of(s: Samples, y: Array) -> tuple[dict[str, Data], dict[str, int]]:
     """Data of the regression; those of lambda contain the loss of creep."""
     belt, v = s.belt, s.values
     xi, f = s.point[:, 1], s.point[:, 3]
@@ -293,10 +295,10 @@ def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     # dr_I/dt over v = x r_I omega_I/(r'_I omega_I)
     shifting = 2.0 * belt["tan_d"] * v["thrust"] * (1.0 - 1.0 / y) * v["x"] * v["radius"]
     return {
-        "k": _Data(rows, np.log(ratio[rows]), share),
-        "c": _Data(every, np.log(creep), firm),
-        "e": _Data(every, np.arcsinh(v["slip"] / SMALL_SPEED_LOSS), known),
-        "lambda": _Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), LEAST_LOSS * v["loss"])), firm),
+        "k": Data(rows, np.log(ratio[rows]), share),
+        "c": Data(every, np.log(creep), firm),
+        "e": Data(every, np.arcsinh(v["slip"] / SMALL_SPEED_LOSS), known),
+        "lambda": Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), LEAST_LOSS * v["loss"])), firm),
     }, {"shift rates of the wrong sign": int(len(moving) - len(rows))}
 
 

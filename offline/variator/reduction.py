@@ -41,6 +41,7 @@ from rtcvt.offline.variator.fields import (
     trained,
 )
 from rtcvt.offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
+from rtcvt.offline.variator.monotone import monotone_slip
 from rtcvt.offline.variator.pod import Basis, pod, projection_error, scales, stacked
 from rtcvt.offline.variator.spread import within
 from rtcvt.offline.variator.uncertainty import Errors, efficiency, scaled_errors, shares, table_of, tables_miss
@@ -139,6 +140,9 @@ def reduce(
         plan=s.texts["plan"],
         attributes={"campaign_revision": s.texts["revision"], "runs": len(s.names), "windows": len(y)},
     )  # fmt: skip
+    table = found.table.copy()
+    table[..., model.in_y] += monotone_slip(model)
+    model = replace(model, laws=table)
     laws = dict(found.laws) | of_peaks
     uncertainty, uncertain = table_of(s, y, laws, model)
     v = samples.values

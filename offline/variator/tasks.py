@@ -18,6 +18,7 @@ from rtcvt.offline.variator.alignment import USED, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
 from rtcvt.offline.variator.choice import points_of, run_until, target_of
 from rtcvt.offline.variator.correction import SPATIAL, correct, load_spatial, spatial_rows
+from rtcvt.offline.variator.monotone import monotone_slip
 from rtcvt.offline.variator.plan import Plan, load_plan, names_of
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
@@ -148,7 +149,8 @@ def reduced(
         more = correct(load_spatial(spatial, samples.belt, progress), found.model) if spatial else None
     model, missed = found.model, {}
     if more is not None:
-        model = rounded(replace(model, correction=more.coefficients, deviation=more.deviation))
+        model = replace(model, correction=more.coefficients, fields=more.fields, deviation=more.deviation)
+        model = rounded(replace(model, falling=monotone_slip(model)))
         missed = dict(more.errors)
     figures = figures_of(found) | {"heldout": errors, "spatial": missed}
     kept = {f"crossed.{law}.{k}": e[k] for law, e in figures["laws"].items() for k in ("rms", "median", "max")}

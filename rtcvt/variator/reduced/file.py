@@ -2,8 +2,9 @@
 
 Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and those of the
 reduction. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``thrust``, ``laws``: coefficients
-of the splines; ``uncertainty``, ``correction`` and ``deviation``, if there are any; ``peaks``: names, weights, both
-layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights, modes, singular values;
+of the splines; ``uncertainty``, ``correction``, ``deviation`` and ``falling``, if there are any; ``peaks``: names,
+weights, both layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights, modes, singular
+values, and weights of the correction, if there are any;
 ``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset
 has ``units`` and ``description``. Coefficients are multiples of `GRAIN`; modes and weights are in single precision. The
 file is sealed, see `rtcvt.files.hdf5`.
@@ -31,7 +32,7 @@ from rtcvt.variator.reduced.splines import grained, single_precision
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 KIND = "reduced model of a variator"
 SEAL = b"rtcvt reduced 4 "
 CONSTANTS = {  # unit and description
@@ -64,11 +65,14 @@ def rounded(model: ReducedModel) -> ReducedModel:
         laws=grained(model.laws),
         uncertainty=grained(model.uncertainty),
         correction=single_precision(model.correction),
+        deviation=grained(model.deviation),
+        falling=grained(model.falling),
         peaks=tuple(replace(a, weights=single_precision(a.weights)) for a in model.peaks),
         peak_networks=networks(model.peak_networks),
         networks=networks(model.networks),
         fields=tuple(
-            replace(f, modes=single_precision(f.modes), weights=single_precision(f.weights)) for f in model.fields
+            replace(f, **{k: single_precision(getattr(f, k)) for k in ("modes", "weights", "across")})
+            for f in model.fields
         ),
     )
 
@@ -117,9 +121,12 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
         if model.uncertainty.size:
             write("uncertainty", single(model.uncertainty), "1", f"{about}: ln of standard deviations")
         if model.correction.size:
-            of = "thrust ratio, slip, losses, exit forces, ring to pillar, peaks"
+            of = "thrust ratio, slip, losses, shift rate, exit forces, ring to pillar, peaks"
             write("correction", single(model.correction), "1", f"{about}: {of}, spatial less planar")
-            write("deviation", model.deviation, "1", "standard deviations of the corrections")
+        if model.deviation.size:
+            write("deviation", single(model.deviation), "1", f"{about}: ln of standard deviations with the correction")
+        if model.falling.size:
+            write("falling", single(model.falling), "1", f"{about}: more of the slip, so that it falls with the force")
         write("peaks/name", [a.name for a in model.peaks], "1", "forces, of which the largest magnitude over the belt")
         weights = single([a.weights for a in model.peaks])
         write("peaks/weights", weights, "1", "of the units and of 1, a row for each logarithm")
@@ -131,6 +138,9 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
             write(f"fields/{f.name}/modes", single(f.modes), "1", "a row for each mode, on the cells")
             weights = single(f.weights)
             write(f"fields/{f.name}/weights", weights, "1", "of the units and of 1, a row for each coefficient")
+            if f.across.size:
+                about = "of the units and of 1: coefficients of the spatial belt less those of the planar one"
+                write(f"fields/{f.name}/across", single(f.across), "1", about)
             write(f"fields/{f.name}/sigma", f.sigma, "1", "singular values of the snapshots")
             file[f"fields/{f.name}"].attrs.update(
                 units=f.unit, description=f.description, order=order, positive=f.positive
@@ -199,6 +209,7 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
             ReducedField(
                 name, str(g.attrs["units"]), str(g.attrs["description"]), array(f"fields/{name}/modes"),
                 array(f"fields/{name}/weights"), array(f"fields/{name}/sigma"), bool(g.attrs["positive"]),
+                array(f"fields/{name}/across") if "across" in g else np.zeros((0, 0)),
             )
             for name, g in fields
         ),
@@ -212,8 +223,9 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
         {k: v for k, v in file.attrs.items() if k not in ("schema_version", "kind", "name")},
         array("uncertainty") if "uncertainty" in file else np.zeros((0, 0, 0, 0, len(UNCERTAIN))),
         array("correction") if "correction" in file else np.zeros((0, 0, 0, 0, 0)),
-        array("deviation") if "deviation" in file else np.zeros(len(UNCERTAIN)),
+        array("deviation") if "deviation" in file else np.zeros((0, 0, 0, 0, len(UNCERTAIN))),
         number("slide") if "slide" in file else 0.0,
+        array("falling") if "falling" in file else np.zeros((0, 0, 0, 0)),
     )  # fmt: skip
 
 
@@ -253,8 +265,10 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
     require(fits, "correction", f"{len(CORRECTIONS)} differences and one of each peak")
     both = m.correction.size and m.uncertainty.size
     require(not both or m.correction.shape[:4] == m.uncertainty.shape[:4], "correction", "the splines of uncertainty")
-    fits = m.deviation.shape == (len(UNCERTAIN),) and plain(m.deviation) and bool(np.all(m.deviation >= 0.0))
-    require(fits, "deviation", "four numbers from 0 on")
+    fits = not m.falling.size or (m.falling.shape == m.laws.shape[:4] and plain(m.falling))
+    require(fits, "falling", "a number for each spline of the laws")
+    fits = not m.deviation.size or (m.deviation.shape == m.uncertainty.shape and plain(m.deviation))
+    require(fits, "deviation", "the splines of uncertainty")
     for key, networks in (("peaks", m.peak_networks), ("networks", m.networks)):
         W_1, W_2 = networks.first, networks.second
         fits = W_1.ndim == 3 == W_2.ndim and len(W_1) == len(W_2) and W_1.shape[2] == len(COORDINATES) + 1
@@ -273,10 +287,11 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         K = len(f.modes)
         fits = 1 <= K <= MOST_MODES and 4 <= f.modes.shape[1] <= MOST_CELLS
         require(fits and f.modes.shape[1] % 4 == 0, key, "modes on cells, as many in each of four sections")
-        require(f.weights.shape == (K, m.networks.units), key, "weights of each mode's coefficient")
+        fits = f.weights.shape == (K, m.networks.units) and (not f.across.size or f.across.shape == f.weights.shape)
+        require(fits, key, "weights of each mode's coefficient")
         fits = f.sigma.ndim == 1 and plain(f.sigma) and bool(np.all(f.sigma >= 0.0))
         require(fits, f"{key}/sigma", "singular values")
-        require(plain(f.modes) and plain(f.weights), key, f"numbers of at most {MAX_MAGNITUDE:g}")
+        require(plain(f.modes) and plain(f.weights) and plain(f.across), key, f"numbers of at most {MAX_MAGNITUDE:g}")
     fits = m.points.ndim == 2 and m.points.shape[1] == 4 and 1 <= len(m.points) <= MOST_POINTS
     require(fits and plain(m.points), "campaign/points", "rows of four finite numbers")
     require(0.0 < m.spacing <= MAX_MAGNITUDE, "campaign/spacing", size)

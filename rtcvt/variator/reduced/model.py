@@ -20,9 +20,10 @@ offset by l_R F_CO/EA.
 
 Two parts may be missing. Corrections: differences d of the spatial belt from the planar one, `CORRECTIONS` and the
 peaks, without y. They change laws, not signs: ``zeta exp(d)``, asinh of the speed loss + d, both losses, c and lambda,
-by one factor exp(d), peaks by exp(d); three more are outputs of their own, the exit forces over F_CO. Uncertainty: one
-standard deviation of `UNCERTAIN`, relative for thrust ratio and peak; those of corrections are constants, which come on
-top in their squares. It grows with the distance from the data beyond a typical one, and outside of their range. The
+by one factor exp(d), ``k exp(d)``, peaks by exp(d); three more are outputs of their own, the exit forces over F_CO. The
+coefficients of fields differ by other weights of the same units. Uncertainty: one standard deviation of `UNCERTAIN`,
+relative for thrust ratio and peak; with the corrections another one. It grows with the distance from the data beyond a
+typical one, and outside of their range. The
 kernels' tables hold all of it: coefficients such that the splines are right at their sites.
 
 Of the speed loss file and tables hold the whole, asinh((e + c xi)/0.002); e is it less c xi. Along xi the coefficients
@@ -46,7 +47,8 @@ Array = NDArray[np.float64]
 
 LAWS = ("k", "e", "c", "lambda")
 UNCERTAIN = ("thrust_ratio", "slip", "efficiency", "flank_peak")
-CORRECTIONS = ("thrust_ratio", "slip", "loss", "exit_force.primary", "exit_force.secondary", "ring_to_pillar")
+CORRECTIONS = ("thrust_ratio", "slip", "loss", "shift", "exit_force.primary", "exit_force.secondary", "ring_to_pillar")
+OF_LAWS = 4  # the first of them change laws, the others are outputs of their own
 
 
 def _speed_loss(g: Array) -> Array:
@@ -68,7 +70,8 @@ class Peak:
 class ReducedField:
     """A field: modes (K, cells), weights (K, units) of their coefficients, singular values of its snapshots.
 
-    positive: values below zero are cut off.
+    positive: values below zero are cut off; across (K, units): weights of the coefficients of the spatial belt less
+    those of the planar one, empty: none.
     """
 
     name: str
@@ -78,6 +81,12 @@ class ReducedField:
     weights: Array
     sigma: Array
     positive: bool = False
+    across: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def corrected(self) -> Array:
+        """Weights of the coefficients with the correction."""
+        return single_precision(self.weights + self.across) if self.across.size else self.weights
 
 
 @dataclass(frozen=True)
@@ -91,8 +100,9 @@ class ReducedModel:
     errors: name -> value; texts: unit_file, plan; attributes; uncertainty (m_1, m_2, m_3, m_4, 4): coefficients of the
     splines of ln s by `UNCERTAIN`, empty: unknown; correction, of the same splines: by `CORRECTIONS` and peaks, empty:
     none;
-    deviation (4,): standard deviations of the corrections by `UNCERTAIN`; slide: A of the shift rate of a belt that
-    slides on the primary.
+    deviation: as `uncertainty`, of the model with its corrections; slide: A of the shift rate of a belt that
+    slides on the primary; falling (n_1, n_2, n_3, n_4): what makes the corrected slip fall as the clamping grows, added
+    to the coefficients of asinh((e + c xi)/0.002), empty: nothing.
     """
 
     name: str
@@ -113,8 +123,9 @@ class ReducedModel:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     uncertainty: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, len(UNCERTAIN))))
     correction: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, 0)))
-    deviation: Array = field(default_factory=lambda: np.zeros(len(UNCERTAIN)))
+    deviation: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, len(UNCERTAIN))))
     slide: float = 0.0
+    falling: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0)))
 
     @property
     def in_y(self) -> int:
@@ -124,7 +135,9 @@ class ReducedModel:
     @property
     def planar(self) -> "ReducedModel":
         """The model without corrections."""
-        return replace(self, correction=self.correction[:0], deviation=np.zeros(len(UNCERTAIN)))
+        fields = tuple(replace(f, across=f.across[:0]) for f in self.fields)
+        none = np.zeros((0, 0, 0, 0, len(UNCERTAIN)))
+        return replace(self, correction=self.correction[:0], deviation=none, fields=fields, falling=self.falling[:0])
 
     @cached_property
     def tables(self) -> tuple[Array, Array, Array]:
@@ -139,19 +152,20 @@ class ReducedModel:
         if self.correction.size:
             d = self.correction
             thrust = grained(thrust + splines_through(at_sites(d[..., 0], thrust.shape)), GRAINS[0])
-            more = splines_through(at_sites(d[..., [1, 2, 2]], shape))  # of slip, c and lambda
-            laws[..., n::n] += more
+            laws[..., ::n] += splines_through(at_sites(d[..., [3, 1, 2, 2]], shape))  # of k, slip, c and lambda
             others = [k for k in range(len(LAWS) * n) if k // n != LAWS.index("e")]
             laws[..., others] = grained(laws[..., others], GRAINS[1])
             laws[..., n : 2 * n] = grained(laws[..., n : 2 * n])
-            aside = d[..., 3:]
+            aside = d[..., OF_LAWS:]
             if self.uncertainty.size:
-                s = np.exp(2.0 * at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2
-                aside = single_precision(np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4))
+                aside = np.concatenate([aside, self.deviation if self.deviation.size else self.uncertainty], axis=4)
         T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
-        slip = laws[..., n : 2 * n] @ T.T
-        if np.diff(slip, axis=1).min() < 0.0:
-            laws[..., n : 2 * n] = grained(rising(slip) @ np.linalg.inv(T).T)
+        for more in (None, self.falling) if self.falling.size else (None,):
+            if more is not None:
+                laws[..., n] += more
+            slip = laws[..., n : 2 * n] @ T.T
+            if np.diff(slip, axis=1).min() < 0.0:
+                laws[..., n : 2 * n] = grained(rising(slip) @ np.linalg.inv(T).T)
         return thrust, laws, aside
 
     def beyond(self, low: float, high: float) -> str:
@@ -183,7 +197,7 @@ class ReducedModel:
         if aside.size:
             more = summed(aside, t).T
             if self.correction.size:
-                found |= dict(zip(CORRECTIONS[3:], more, strict=False))
+                found |= dict(zip(CORRECTIONS[OF_LAWS:], more, strict=False))
                 for peak, d in zip(self.peaks, more[regression.N_ACROSS :], strict=False):
                     found[peak.name] = found[peak.name] * np.exp(d)
             if self.uncertainty.size:
@@ -204,5 +218,5 @@ class ReducedModel:
         """A field (n, cells) at operating points (n, 5), dimensionless."""
         f = next(f for f in self.fields if f.name == name)
         t = scaled(self.coordinates, self.shift, np.atleast_2d(z))
-        values = self.networks.hidden(t) @ f.weights.T @ f.modes
+        values = self.networks.hidden(t) @ f.corrected.T @ f.modes
         return np.maximum(values, 0.0) if f.positive else np.asarray(values)

@@ -63,7 +63,7 @@ def field_table(model: ReducedModel) -> Array:
     header[regression.CELLS] = model.fields[0].modes.shape[1] if model.fields else 0
     at = len(_filled(np.zeros(regression.FIELD + regression.PER_FIELD * len(model.fields))))
     header[regression.FIELD_NETWORKS] = at
-    weights = np.concatenate([np.zeros((0, model.networks.units)), *(f.weights for f in model.fields)])
+    weights = np.concatenate([np.zeros((0, model.networks.units)), *(f.corrected for f in model.fields)])
     networks = _network_table(model.networks, weights, _fields_at(model))
     at += networks.size
     places: list[float] = []

@@ -1,98 +1,39 @@
 """Reduction: evidence against the normal distribution, laws that are known, signs, and the aligned fields of a run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from scipy.optimize import approx_fprime
-from scipy.stats import multivariate_normal, qmc
+from scipy.optimize import approx_fprime, isotonic_regression
+from scipy.stats import multivariate_normal
+from synthetic_campaign import BELT, CARRIED, laws_at, synthetic
 from typer.testing import CliRunner
 
 from rtcvt.cli import app
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.prepare import load_torque
-from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
-from rtcvt.offline.pushbelt.run.windows import F_REF
+from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
-from rtcvt.offline.variator import fields, process, tasks
-from rtcvt.offline.variator.alignment import VALUES, Samples, dimensionless
+from rtcvt.offline.variator import fields, monotone, process, tasks
+from rtcvt.offline.variator.alignment import dimensionless
 from rtcvt.offline.variator.exchange import exchanged
 from rtcvt.offline.variator.fields import KEPT
-from rtcvt.offline.variator.laws import SHIFT, _data, certainty, identify, shift_factor, usable
+from rtcvt.offline.variator.laws import certainty, data_of, identify, shift_factor, usable
 from rtcvt.offline.variator.process import evidence, fit
 from rtcvt.offline.variator.reduction import errors_on, figures_of, reduce, reduce_peaks, sliding
 from rtcvt.offline.variator.reduction_report import reduction_page
 from rtcvt.offline.variator.steady_belt import steady_belt
 from rtcvt.offline.variator.uncertainty import shares
-from rtcvt.variator.reduced.coordinates import counted
 from rtcvt.variator.reduced.file import read_reduced, write_reduced
 from rtcvt.variator.reduced.model import LAWS
 from rtcvt.variator.reduced.tables import field_table, law_table
 
-BELT = {
-    "mu": 0.105, "cos_d": np.cos(0.19), "tan_d": np.tan(0.19), "delta_0": 0.19, "d_A": 0.155, "h_off": 2e-3,
-    "m_star": 1.7, "l_R": 0.66, "EA": 6e6,
-}  # fmt: skip
-CARRIED = 2.0 * BELT["mu"] / BELT["cos_d"]
 SMALL = {"units": (8, 6), "peak_units": (6, 4), "splines": ((12, 20, 6, 5), (12, 40, 6, 5))}
-
-
-def laws_at(z):
-    """Smooth laws of known signs over (i, xi, kappa, f, y), xi counted from where the push force changes strands."""
-    i, xi, kappa, f, y = counted(SHIFT, z).T
-    q, u = (i - 1.0) / (i + 1.0), np.log(y)
-    zeta = np.exp(-0.4 * q + 0.35 * np.tanh(2.5 * xi) * (1.0 + 0.3 * q) + 0.05 * np.log(f) * q - 0.3 * kappa)
-    k = 3e-3 * np.exp(0.4 * xi * np.tanh(3.0 * u) + 0.3 * q - 0.5 * u)
-    c = 4e-3 * np.exp(1.1 * xi**2 - 0.4 * q + 0.2 * u)
-    e = -1e-3 * q + 5e-4 * xi * u
-    rest = 1e-3 * np.exp(0.8 * q**2 + 0.4 * xi + 0.2 * np.log(f))
-    return zeta, k, e, c, rest
-
-
-def synthetic(n=80, seed=1, noise=0.0):
-    """Samples as a campaign of `n` runs with four branches each would give them if the laws were these."""
-    rng = np.random.default_rng(seed)
-    t = qmc.Sobol(4, seed=seed).random(128)[:n]
-    low, high = np.array([np.log(0.5), -0.85, 1e-3, np.log(0.7)]), np.array([np.log(2.2), 0.85, 0.2, np.log(3.0)])
-    point = low + (high - low) * t
-    point[:, 0], point[:, 3] = np.exp(point[:, 0]), np.exp(point[:, 3])
-    run, phase = np.repeat(np.arange(n), 5), np.tile(np.arange(5), n)
-    point = np.repeat(point, 5, axis=0)
-    y = np.exp(rng.uniform(*np.log([[0.6, 0.8, 1.05, 1.3], [0.8, 0.95, 1.3, 1.7]]), (n, 4)))
-    y = np.column_stack([np.ones(n), y]).ravel()
-    moved = point.copy()
-    moved[:, 0] *= np.where(phase > 0, np.exp(rng.normal(0.0, 0.01, 5 * n)), 1.0)
-    zeta, k, e, c, rest = laws_at(np.column_stack([moved, y]))
-    xi, f = moved[:, 1], moved[:, 3]
-    x = k * f * (y - 1.0)
-    radius = np.full(5 * n, 1.035)
-    shifting = 2.0 * BELT["tan_d"] * zeta * (y - 1.0) * x * radius
-    sliding = CARRIED * c * (xi**2 + 0.09)
-    loss = rest + CARRIED * c * xi**2 + shifting
-    scatter = 1.0 + noise * rng.normal(size=5 * n)
-    values = {
-        "thrust": zeta * y * scatter, "x": x, "slip": e + c * xi, "loss": loss, "sliding": sliding,
-        "transmitted": CARRIED * xi, "received": CARRIED * xi + loss, "loop": np.full(5 * n, 0.661),
-        "elastic": 1e-4 * f + (CARRIED * xi) ** 2 * f * F_REF / (2.0 * 1.5e6), "radius": radius,
-        "vibration": np.full(5 * n, 1e-4), "turns": np.full(5 * n, 2.0),
-        "xi_I": np.full(5 * n, np.nan),  # these laws are not those of pulleys that are alike
-    }  # fmt: skip
-    place = np.linspace(0.0, 1.0, 4 * CELLS)
-    shape = np.stack([1.0 + 0.2 * np.sin(np.pi * place), place, np.cos(7.0 * place)])
-    amount = np.stack([1.0 + 0.2 * xi, 0.3 * np.log(moved[:, 0]), 0.2 * np.log(y)], axis=1)
-    fields = {name: amount @ shape for name in FIELDS}
-    settled = phase == 0
-    before = ({a: b[settled] for a, b in values.items()}, {a: b[settled] for a, b in fields.items()})
-    return Samples(
-        run, phase, moved, values, np.full((5 * n, 4), 0.661 / 4.0), fields, tuple(f"p{k}" for k in range(n)), (),
-        before, np.zeros(5 * n, dtype=bool), BELT, {"unit_file": "unit", "plan": "plan", "revision": "r"},
-    ), np.column_stack([moved, y])  # fmt: skip
-
-
-assert set(VALUES) == set(synthetic(2)[0].values)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +49,7 @@ def test_a_belt_that_hardly_shifts_says_little_of_the_shift_rate():
     samples, z = synthetic(24)
     stalled = (samples.phase == 1) & (samples.run % 6 == 0)
     samples.values["x"][stalled] *= 1e-3
-    k = _data(samples, z[:, 4])[0]["k"]
+    k = data_of(samples, z[:, 4])[0]["k"]
     assert k.weights[stalled[k.rows]].max() < 1e-3 < 0.1 < np.median(k.weights)
 
 
@@ -152,7 +93,7 @@ def matern(x, z, lengths, amplitude):
     return amplitude**2 * (1.0 + r + r**2 / 3.0) * np.exp(-r)
 
 
-def test_a_process_is_a_normal_distribution_given_its_data():
+def test_a_process_is_a_normal_distribution_given_itsdata_of():
     rng = np.random.default_rng(6)
     x, omega = rng.uniform(-1.0, 1.0, (60, 2)), rng.uniform(0.3, 1.0, 60)
     y = 5.0 + np.sin(3.0 * x[:, 0]) + 0.1 * rng.normal(size=60) / np.sqrt(omega)
@@ -450,3 +391,29 @@ def test_the_prior_may_be_a_shipped_model(monkeypatch):
     given = dict.fromkeys(("name", "report", "json")) | {"heldout": (), "spatial": ()}
     with pytest.raises(StopIteration, match="pushbelt_24mm_belief"):
         tasks.reduce([], given | {"output": Path("out.h5"), "prior": Path("pushbelt_24mm_belief")}, None)
+
+
+def test_the_nearest_that_conditions_allow_are_those_of_isotonic_regression():
+    """Conditions c_k <= c_k+1, whose nearest numbers are known; SciPy's for 40 of them."""
+    rng = np.random.default_rng(3)
+    c = np.cumsum(rng.normal(0.1, 1.0, 40))
+    falls = sp.csr_array(sp.diags_array([np.ones(39), -np.ones(39)], offsets=[0, 1], shape=(39, 40)) / np.sqrt(2.0))
+    assert_allclose(monotone._nearest(falls, c), isotonic_regression(c).x, atol=0.05)
+    assert_allclose(monotone._nearest(falls, np.sort(c)), np.sort(c))
+
+
+def test_slip_of_a_reduced_model_falls_with_the_clamping(reduced):
+    """At random places inside, along the clamping; the first law is what a law must not be."""
+    model = reduced[0].model
+    n = model.in_y
+    wrong = model.laws.copy()
+    wrong[..., n] += 2.0 * np.linspace(-1.0, 1.0, wrong.shape[3])  # grows with f
+    wrong = replace(model, laws=wrong)
+    mended = wrong.laws.copy()
+    mended[..., n] += monotone.monotone_slip(wrong)
+    rng = np.random.default_rng(4)
+    z = rng.uniform([0.6, 0.2, 0.01, 0.8, 1.0], [2.0, 0.7, 0.1, 2.0, 1.0], (300, 5))
+    more = z * [1.0, 1.0 / 1.2, 1.0 / 1.2, 1.2, 1.0]
+    for found, most in ((wrong, None), (replace(wrong, laws=mended), 2e-4)):
+        a, b = (f["e"] + f["c"] * p[:, 1] for f, p in ((found.evaluate(p), p) for p in (z, more)))
+        assert (b - a).max() > 1e-3 if most is None else (b - a).max() < most

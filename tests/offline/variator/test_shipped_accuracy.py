@@ -121,10 +121,34 @@ def test_a_mutant_of_what_ships_is_seen(mutant):
     assert bool(otherwise(said(check), recorded)) == (mutant != "none"), otherwise(said(check), recorded)
 
 
-@pytest.mark.parametrize("law", ["zeta", "c", "e", "lambda"])
+@pytest.mark.parametrize("law", ["zeta", *LAWS])
 def test_tables_follow_their_laws(law):
+    """Nearer than the laws are to the full model; that of the slip is made monotone, which its law is not."""
     e = read_reduced(reduced_path(load_unit("pushbelt_cvt"))).errors
-    assert e[f"table.{law}.rms"] < 0.4 * e[f"crossed.{law}.rms"]
+    assert e[f"table.{law}.rms"] < (0.5 if law == "e" else 0.4) * e[f"crossed.{law}.rms"]
+
+
+@pytest.mark.parametrize("planar", [False, True])
+def test_slip_falls_with_the_clamping_and_grows_with_the_torque(planar):
+    """Along 1000 random sections of settled belts; without the projection 9 to 13 % of them rise by over 0.1 points."""
+    model = read_reduced(reduced_path(load_unit("pushbelt_cvt")))
+    model = model.planar if planar else model
+    rng = np.random.default_rng()
+    low, high = np.array([[0.45, -0.9, 2e-3, 0.6], [2.4, 0.9, 0.3, 3.5]])
+    i, xi, kappa, f = (low + rng.random((1000, 4)) * (high - low)).T[:, :, None]
+    force = np.geomspace(0.6, 3.5, 25) / f  # over that of the section's point
+    torque = np.linspace(-0.9, 0.9, 25) - xi
+    for more, by in ((0.0 * torque, force), (torque, 1.0 + 0.0 * force)):
+        z = np.stack(np.broadcast_arrays(i, (xi + more) / by, kappa / by, f * by, 1.0 + 0.0 * by), axis=-1)
+        found = model.evaluate(z.reshape(-1, 5))
+        slip = (found["e"] + found["c"] * z[..., 1].ravel()).reshape(1000, 25)
+        if more.any():
+            against = np.maximum.accumulate(slip, axis=1) - slip
+        else:
+            slip = np.where(np.abs(z[..., 1]) < 0.95, slip * np.sign(xi), np.inf)
+            against = np.where(np.isfinite(slip), slip, -np.inf) - np.minimum.accumulate(slip, axis=1)
+        assert np.mean(against.max(axis=1) > 1e-3) < 0.02
+        assert against.max() < 0.01
 
 
 def test_another_thrust_ratio_is_seen(runs):

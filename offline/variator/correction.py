@@ -29,7 +29,7 @@ from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.offline.variator.laws import SLIP
 from rtcvt.offline.variator.process import Process, fit
-from rtcvt.offline.variator.twins import HELD_OUT, LEAST, across_of, rms, values_of
+from rtcvt.offline.variator.twins import HELD_OUT, MIN_POINTS, across_of, rms, values_of
 from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced.coordinates import grid_of, scaled
@@ -40,7 +40,7 @@ from rtcvt.variator.regression import SMALL_SPEED_LOSS
 Array = NDArray[np.float64]
 
 FOLDS = 10  # of the points, to decide on a correction
-BY_CHANCE = 0.05  # probability of such a gain by a correction that is of no use, below which there is one
+SIGNIFICANCE = 0.05  # probability of such a gain by a correction that is of no use, below which there is one
 
 
 class Spatial(NamedTuple):
@@ -67,7 +67,7 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
     Raises
     ------
     InputError
-        Files that are no runs, runs of another belt than `belt`, or fewer than `LEAST` that settled.
+        Files that are no runs, runs of another belt than `belt`, or fewer than `MIN_POINTS` that settled.
     """
     paths = {}
     for path in files:
@@ -76,8 +76,8 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
                 paths[path.stem] = path
     s = load_samples(paths.values(), progress) if paths else None
     rows = np.zeros(0, dtype=int) if s is None else np.flatnonzero((s.phase == 0) & ~s.slipping)
-    if s is None or len(rows) < LEAST:
-        raise InputError("--spatial", "", len(rows), f"at least {LEAST} runs of a spatial belt that settled")
+    if s is None or len(rows) < MIN_POINTS:
+        raise InputError("--spatial", "", len(rows), f"at least {MIN_POINTS} runs of a spatial belt that settled")
     if s.belt != belt:
         raise InputError(next(iter(paths.values())), "parameters", None, "the belt of the campaign")
     s = s.of(rows)
@@ -161,7 +161,7 @@ def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> t
         process = _smooth(x[used], y[used], weights[used], offset)
         values[name], error = process.mean(at), y[used] - _crossed(x[used], y[used], weights[used], offset)
         gain = weights[used] * (y[used] ** 2 - error**2)
-        if not own and not ttest_1samp(gain, 0.0, alternative="greater").pvalue < BY_CHANCE:
+        if not own and not ttest_1samp(gain, 0.0, alternative="greater").pvalue < SIGNIFICANCE:
             error, values[name] = y[used], np.zeros(len(at))
         if name == "slip":
             error = SMALL_SPEED_LOSS * (np.sinh(slip[used]) - np.sinh(slip[used] - error))

@@ -27,7 +27,7 @@ from rtcvt.errors import InputError
 from rtcvt.kind import Progress
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.variator.alignment import load_samples
-from rtcvt.offline.variator.laws import SLIP
+from rtcvt.offline.variator.laws import MAX_SLIP
 from rtcvt.offline.variator.process import Process, fit
 from rtcvt.offline.variator.twins import HELD_OUT, MIN_POINTS, across_of, rms, values_of
 from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
@@ -156,7 +156,7 @@ def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> t
     } | {p.name: spatial[f"peak of {p.name.removeprefix('peak.')}"] - np.log(laws[p.name]) for p in model.peaks}
     values, missed = {}, {}
     for name, y in data.items():
-        weights = 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2) if name == "slip" else np.ones(len(y))
+        weights = 1.0 / (1.0 + (spatial["speed loss"] / MAX_SLIP) ** 2) if name == "slip" else np.ones(len(y))
         own, offset = name in CORRECTIONS[3:], name in CORRECTIONS[2:]  # own: the planar belt has none
         process = _smooth(x[used], y[used], weights[used], offset)
         values[name], error = process.mean(at), y[used] - _crossed(x[used], y[used], weights[used], offset)

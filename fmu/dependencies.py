@@ -52,7 +52,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "&": operator.and_,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-_FEW = 24  # values that a number may have and still be known
+_MAX_KNOWN_VALUES = 24  # values that a number may have and still be known
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _values(known: float | int | frozenset[float | int]) -> frozenset[float | in
 
 
 def _known(values: frozenset[float | int]) -> Known:
-    return next(iter(values)) if len(values) == 1 else values if len(values) <= _FEW else None
+    return next(iter(values)) if len(values) == 1 else values if len(values) <= _MAX_KNOWN_VALUES else None
 
 
 def _each(operation: Callable[..., Any], *known: Known) -> Known:

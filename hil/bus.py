@@ -53,10 +53,10 @@ BUS_ERRORS = (can.CanError, OSError)
 NEVER_SENT = 15  # of counters that count to 14
 LEAP = 3
 FD_SIZE = 72  # <linux/can.h>, size of a frame of CAN FD, if the interface accepts it
-LONGEST = 64  # [bytes] of the longest message in CAN FD
+MAX_MESSAGE_SIZE = 64  # [bytes] of the longest message in CAN FD
 MOST_PAGES = 256  # of a multiplexed message
 FLOATS = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(float).max)}  # largest, by bits
-KEPT = 2**17  # number of stored round trips and gaps
+MAX_TIMES = 2**17  # number of stored round trips and gaps
 
 
 def open_bus(channel: str, fd: bool = False) -> can.BusABC:
@@ -156,7 +156,7 @@ def require_usable(message: Message) -> None:
     except cantools.Error as error:
         raise InputError("--dbc", message.name, None, f"signals that fit and do not overlap: {error}") from None
     packets = message.protocol == "j1939"
-    most = CLASSIC if packets else LONGEST
+    most = CLASSIC if packets else MAX_MESSAGE_SIZE
     about = f"a message of at most {most} bytes" + (", without J1939's transport protocol" if packets else "")
     require(message.length <= most, "", f"{message.length} bytes", about)
     reached = set().union(*(there for _, there in pages(message, signals)))
@@ -367,9 +367,9 @@ class Node:
     shown: Mapping[str, str] | None = None
     counts: Counter[str] = field(default_factory=Counter)
     trips: deque[float] = field(
-        default_factory=lambda: deque(maxlen=KEPT)
+        default_factory=lambda: deque(maxlen=MAX_TIMES)
     )  # [s] from sending a counter to seeing its echo
-    gaps: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # [s] between accepted messages
+    gaps: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_TIMES))  # [s] between accepted messages
     clamped: Counter[str] = field(default_factory=Counter)  # values beyond their range, by signal
     not_finite: Counter[str] = field(default_factory=Counter)  # values that were not sent, by signal
     held: Counter[str] = field(default_factory=Counter)  # received values that are no numbers, with the reason

@@ -19,7 +19,7 @@ in the unit (`rtcvt.control.position`) follows with the time constant T_a, so it
     theta_des = theta_cmd + T_a theta',    theta_cmd = integral of theta'.
 
 After a gap theta_cmd does not jump, and it does not run away from a tilt that stands still, as on a rig whose unit
-fails or is late: it leads the measured tilt by its motion in `LONGEST` at most.
+fails or is late: it leads the measured tilt by its motion in `MAX_STEP` at most.
 Without messages for the time-out the tilt is constant: theta' = 0, and the torque falls to that of friction.
 
     python -m rtcvt.hil.ecu UNIT --can CHANNEL --dbc FILE --demand EXPRESSION-OF-t --json FILE
@@ -57,8 +57,8 @@ from rtcvt.unitfile import read_unit_file
 
 GRID = 361  # points of the table over the tilt
 WINDOW = 0.5  # [s]
-LONGEST = 0.05  # [s] of one integration step, and of the lead over the measured tilt
-SLACK = 1e-3  # [rad] of this lead
+MAX_STEP = 0.05  # [s] of one integration step, and of the lead over the measured tilt
+LEAD_ATOL = 1e-3  # [rad] of this lead
 
 
 @dataclass
@@ -99,8 +99,8 @@ class Law:
         rate = s * self.K_theta * (tau_des - J * dw + A * w) / (1.0 + s * self.K_theta * N1 * w)
         rate = min(max(rate, -self.rate_max), self.rate_max)
         low, high = self.theta[0], self.theta[-1]
-        lead = LONGEST * abs(rate) + SLACK
-        ahead = min(max(self.command + min(dt, LONGEST) * rate, theta - lead), theta + lead)
+        lead = MAX_STEP * abs(rate) + LEAD_ATOL
+        ahead = min(max(self.command + min(dt, MAX_STEP) * rate, theta - lead), theta + lead)
         self.command = float(min(max(ahead, low), high))
         return float(min(max(self.command + self.T_a * rate, low), high))
 

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 GROWING = b"rtcvt recording+"
 MOST_ROWS, CHUNKS = 4096, 2**27  # of a chunk of HDF5, and bytes of the chunks of all signals together
-FLUSHED = 256  # signals of HDF5 at once: in SWMR mode the time grows with the square of the number of changes
+MAX_FLUSHED = 256  # signals of HDF5 at once: in SWMR mode the time grows with the square of the number of changes
 ROWS = 65536  # number of rows that are checked at once
 
 
@@ -68,7 +68,7 @@ class Hdf5Writer(Writer):
         after = self._rows + len(rows)
         for k, (data, column) in enumerate(zip(self._data, rows.T, strict=True)):
             grow(data, self._rows, column)
-            if k % FLUSHED == 0:
+            if k % MAX_FLUSHED == 0:
                 self._file.flush()
         self._file.flush()
         self._digest.update(np.ascontiguousarray(rows[:, self._order]))

@@ -34,9 +34,9 @@ from rtcvt.scenario import MESSAGE_FAULTS, Fault, Scenario
 
 PAGE = Path(__file__).with_name("live.html")
 RATE = 25.0  # [1/s]
-LONGEST_COMMAND = 1000  # [bytes]
-SILENT = 10.0  # [s] after which an incomplete request is dropped
-STALLED = 1.0  # [s] after which a stream that accepts no event is closed
+MAX_COMMAND = 1000  # [bytes]
+REQUEST_TIMEOUT = 10.0  # [s] after which an incomplete request is dropped
+STREAM_TIMEOUT = 1.0  # [s] after which a stream that accepts no event is closed
 STREAM_BUFFER = 65536  # [bytes] of events that wait in a stream
 MOST_STREAMS = 8  # at a time; the oldest makes room for a new one
 SHOP = {"rad/s": "rpm", "Pa": "bar", "rad": "deg"}  # units of workshops, which the page shows in place of those of SI
@@ -124,7 +124,7 @@ class _Page:
     def stream(self, connection: socket.socket) -> Iterator[None]:
         """Reserve a place among the streams: a client that keeps one open cannot keep others out."""
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, STREAM_BUFFER)
-        connection.settimeout(STALLED)
+        connection.settimeout(STREAM_TIMEOUT)
         with self._lock:
             while len(self._streams) >= MOST_STREAMS:
                 with suppress(OSError):
@@ -186,7 +186,7 @@ class _Page:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    timeout = SILENT
+    timeout = REQUEST_TIMEOUT
 
     @property
     def page(self) -> "_Page":
@@ -212,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if self.path != "/command" or self.headers.get("Content-Type") != "application/json":
             self._answer(404)
-        elif not (length.isascii() and length.isdigit()) or int(length[:9]) > LONGEST_COMMAND:
+        elif not (length.isascii() and length.isdigit()) or int(length[:9]) > MAX_COMMAND:
             self._answer(413)
         elif not secrets.compare_digest(self.headers.get("X-Token", "").encode(), self.page.token.encode()):
             self.page.served["refused"] += 1

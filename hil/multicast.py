@@ -22,7 +22,7 @@ from can.interfaces.udp_multicast.utils import is_msgpack_installed, pack_messag
 from rtcvt.errors import InputError
 
 PORT = 43113  # python-can's
-LARGEST = 4096  # [bytes] of a datagram
+MAX_DATAGRAM = 4096  # [bytes] of a datagram
 IP_MULTICAST_ALL = 49  # <linux/in.h>
 LOOPBACK = "127.0.0.1"
 
@@ -75,13 +75,13 @@ class MulticastBus(can.BusABC):
     def _recv_internal(self, timeout: float | None) -> tuple[can.Message | None, bool]:
         self._socket.settimeout(timeout if timeout is None else max(timeout, 1e-6))
         try:
-            data, (sender, *_) = self._socket.recvfrom(LARGEST + 1)
+            data, (sender, *_) = self._socket.recvfrom(MAX_DATAGRAM + 1)
         except TimeoutError:
             return None, False
         if not self._wide and not _is_own(sender):
             return None, False
         try:
-            return unpack_message(data[:LARGEST], check=True), False
+            return unpack_message(data[:MAX_DATAGRAM], check=True), False
         except Exception:  # msgpack and python-can raise many kinds
             self.unreadable += 1
             return None, False

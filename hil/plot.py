@@ -2,11 +2,11 @@
 
 Signals of one unit share a panel, first those of one part of the unit, then those of one kind: the same last part of
 the name. Those without a unit share a panel with others of their part, or have one each, since they have nothing in
-common; more than `ALONE` of them share panels with those of their order of magnitude, since a panel costs more time
-than a line. Signals with values 0 and 1 only are bars in one panel. A field, NAME[1] to NAME[n], is a map over place
-and time. A panel has `MOST` lines, each with its own colour; further lines are in the next panel. Of more than `ALONE`
-signals, those that never change are left out, unless they are named. Where a recording marks an injected fault
-(`flags`, 4), the time is shaded. Names are drawn as plain text, see `rtcvt.look`.
+common; more than `MAX_SINGLES` of them share panels with those of their order of magnitude, since a panel costs more
+time than a line. Signals with values 0 and 1 only are bars in one panel. A field, NAME[1] to NAME[n], is a map over
+place and time. A panel has `MAX_LINES` lines, each with its own colour; further lines are in the next panel. Of more
+than `MAX_SINGLES` signals, those that never change are left out, unless they are named. Where a recording marks an
+injected fault (`flags`, 4), the time is shaded. Names are drawn as plain text, see `rtcvt.look`.
 """
 
 import re
@@ -27,13 +27,13 @@ from rtcvt.look import COLOURS, HAZE, RC, SOFT, as_text, legend, standalone
 from rtcvt.recording import Recording, optional, replaced_on_success
 
 PICTURES = (".png", ".svg", ".pdf", ".html")
-POINTS = 4000  # columns of a diagram: longer signals show the range in each
-MOST = 6  # lines of a panel
+MAX_COLUMNS = 4000  # columns of a diagram: longer signals show the range in each
+MAX_LINES = 6  # lines of a panel
 FAULT = 4  # bit of `flags`: a fault is injected
 _FIELD = re.compile(r"(.+)\[(\d+)\]")
 _CELLS = 8  # smallest number of cells of a field
-ALONE = 20  # signals without a unit that have a panel each
-TALLEST = 250.0  # [inch] of a picture: Agg draws 2**16 pixels, and a hundred panels need 15 s
+MAX_SINGLES = 20  # signals without a unit that have a panel each
+MAX_HEIGHT = 250.0  # [inch] of a picture: Agg draws 2**16 pixels, and a hundred panels need 15 s
 
 
 class Panel(NamedTuple):
@@ -122,31 +122,31 @@ def panels(recording: Recording, names: Sequence[str] | None = None) -> list[Pan
             stem
             if stem and stems[stem] > 1
             else name
-            if len(plain) <= ALONE
+            if len(plain) <= MAX_SINGLES
             else float(np.ceil(np.log10(most)))
             if most
             else 0.0
         )
         shared.setdefault(alike, []).append(name)
     groups += [("1", group) for group in shared.values()]
-    found = [Panel("lines", unit, group[k : k + MOST]) for unit, group in groups for k in range(0, len(group), MOST)]
+    found = [Panel("lines", unit, g[k : k + MAX_LINES]) for unit, g in groups for k in range(0, len(g), MAX_LINES)]
     found += [Panel("bars", "", bars)] if bars else []
     number = {name: int(name[name.rindex("[") + 1 : -1]) for cells in fields.values() for name in cells}
     return found + [Panel("map", stem, sorted(cells, key=number.__getitem__)) for stem, cells in fields.items()]
 
 
 def _changing(recording: Recording) -> list[str]:
-    """Signals with one value at a time; of more than `ALONE` of them those that change, if any does."""
+    """Signals with one value at a time; of more than `MAX_SINGLES` of them those that change, if any does."""
     every = [name for name, s in recording.signals.items() if s.values.ndim == 1]
     moving = [
         n for n in every if _FIELD.fullmatch(n) or (v := recording.signals[n].values)[1:].tobytes() != v[:-1].tobytes()
     ]
-    return moving if moving and len(every) > ALONE else every
+    return moving if moving and len(every) > MAX_SINGLES else every
 
 
 def _kinds(names: list[str]) -> list[list[str]]:
     """Signals of one unit by the part that they belong to, if it has several, or by the last part of their name."""
-    if len(names) <= MOST:
+    if len(names) <= MAX_LINES:
         return [names]
     groups: dict[tuple[int, str], list[str]] = {}
     stems, ends = (Counter(name.rpartition(".")[k] for name in names) for k in (0, 2))
@@ -171,7 +171,7 @@ def draw_on(
     shown = panels(recording, names)
     tall = {"lines": 1.6, "map": 2.2}
     heights = [1.1 if len(p.names) == 1 else tall.get(p.kind, 0.25 * len(p.names) + 0.4) for p in shown]
-    if sum(heights) > TALLEST:
+    if sum(heights) > MAX_HEIGHT:
         found = f"{sum(len(p.names) for p in shown)} signals in {len(shown)} panels"
         raise InputError("recording", title, found, "fewer in one picture; name them with --signal")
     from matplotlib import rc_context
@@ -258,8 +258,8 @@ def _spans(time: np.ndarray, on: np.ndarray) -> list[tuple[float, float]]:
 
 
 def _thinned(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest and the largest value of each of `POINTS` stretches, so that no spike is lost."""
-    stretch = -(-len(time) // POINTS)
+    """The smallest and the largest value of each of `MAX_COLUMNS` stretches, so that no spike is lost."""
+    stretch = -(-len(time) // MAX_COLUMNS)
     if stretch < 3:
         return time, values
     n = len(time) // stretch * stretch

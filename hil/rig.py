@@ -44,8 +44,8 @@ from rtcvt.simulate import is_limit
 Array = NDArray[np.float64]
 
 ENDED_WELL = (Ending.DONE, Ending.TERMINATED)
-LOOK = 0.02  # [s] between two looks at the loop
-WRITE = 0.25  # [s] between two appends to the recording
+POLL_INTERVAL = 0.02  # [s] between two looks at the loop
+WRITE_INTERVAL = 0.25  # [s] between two appends to the recording
 NEVER = 1e9  # [s] when faults begin that are only to be switched
 LONGEST_OVERLOAD = 3600.0  # [s]
 OWN_COLUMNS = (
@@ -433,7 +433,7 @@ def _drive(job: _Job, statistics: "_Statistics", recording: "_Kept", running: Ru
             for listen in running.listeners:
                 listen(rows)
             kept.append(rows[:, 1:])
-        if time.monotonic() - written >= WRITE:
+        if time.monotonic() - written >= WRITE_INTERVAL:
             written = time.monotonic()
             recording.append(kept)
 
@@ -444,7 +444,7 @@ def _drive(job: _Job, statistics: "_Statistics", recording: "_Kept", running: Ru
             while loop.state is Ending.RUNNING and not loop.asked_to_stop:
                 take()
                 supply()
-                running.host.wait(LOOK)
+                running.host.wait(POLL_INTERVAL)
         except BaseException:
             loop.stop()
             raise

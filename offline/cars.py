@@ -28,8 +28,8 @@ from rtcvt.simulate import Result
 
 Array = NDArray[np.float64]
 POINTS, DOTS = 20_000, 1000  # of a run that are kept, and drawn on a map
-LEAST = 1e-3  # share of the energy that is drawn
-STANDS = 1.0  # [m/s] below which an engine with an ideal variator idles
+MIN_DRAWN_SHARE = 1e-3  # share of the energy that is drawn
+STANDSTILL_SPEED = 1.0  # [m/s] below which an engine with an ideal variator idles
 RPM, KMH = 30.0 / np.pi, 3.6
 OVER_TIME = (  # diagrams over time: title, unit, factor, ends of the names of the signals
     ("speed", "km/h", KMH, (".vehicle.v", ".cycle.v")),
@@ -115,7 +115,7 @@ def ideal(run: Result, system: System) -> float | None:
     w = np.interp(power, line.a, line.values[:, 0])
     flow = np.where(power > 0.0, _at(fuel, w, power / w), 0.0)
     idle = run.parameter(f"{name}.engine.w_idle")
-    flow = np.where(v < STANDS, np.maximum(flow, _at(fuel, np.array([idle]), np.zeros(1))), flow)
+    flow = np.where(v < STANDSTILL_SPEED, np.maximum(flow, _at(fuel, np.array([idle]), np.zeros(1))), flow)
     distance = float(np.trapezoid(v, run.time))
     return float(np.trapezoid(flow, run.time)) / rho * 1e3 / (distance * 1e-5) if distance > 0.0 else None
 
@@ -175,7 +175,7 @@ def _flow(d: Drive) -> str:
     total = sum(into.values())
     if not total > 0.0:
         return ""
-    inside, least = f"supplied to {d.label}", LEAST * total
+    inside, least = f"supplied to {d.label}", MIN_DRAWN_SHARE * total
     flows = [(f"{name} (source)", inside, 1e-6 * value) for name, value in into.items() if value > least]
     flows += [(inside, name, 1e-6 * value) for name, value in groups.items() if value > least]
     shown = sankey(flows, "MJ", f"Flow of energy, {d.label}")

@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 FOG = LinearSegmentedColormap.from_list("fog", [(*to_rgb(GREY), share) for share in (0.0, 1.0)])  # on any paper
 START, SETTLE = 1.0, 0.5  # run-up to the lowest speed, and then [s]
-LEAST = 1e-6  # share of critical damping of a span at least
+MIN_DAMPING = 1e-6  # share of critical damping, and of the tension, of a span at least
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,9 @@ def _evaluated(
                     r = order * speed[k] / (2.0 * math.pi * frequency[s][k])
                     zeta = 2.0 * math.pi * frequency[s][k] * given.delay[j] / float(unit.path().span[j]) + extra
                     L = float(unit.path().span[j])
-                    free = tension[s][k] * max(1.0 - (v[k] / c) ** 2, LEAST)
+                    free = tension[s][k] * max(1.0 - (v[k] / c) ** 2, MIN_DAMPING)
                     hardening = 3.0 * math.pi**2 * run.p[BeltP.EA] / (16.0 * free * L * unit.path().length)
-                    swings[s][m, k] = bounded_swing(start, end, r, v[k] / c, max(zeta, LEAST), hardening, L)
+                    swings[s][m, k] = bounded_swing(start, end, r, v[k] / c, max(zeta, MIN_DAMPING), hardening, L)
     return SpeedMap(
         unit,
         orders,

@@ -16,7 +16,7 @@ from rtcvt.offline.pog.check import printed_errors, settled
 from rtcvt.scenario import chosen_scenario
 from rtcvt.simulate import Result, require_fitting, simulate
 
-SMALL = 0.01  # of the largest signal of a kind: below, errors are relative to this
+SIGNAL_FLOOR = 0.01  # of the largest signal of a kind: below, errors are relative to this
 
 
 def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked:
@@ -92,7 +92,7 @@ def _errors(rigid: Result, finer: Result) -> list[ErrorRow]:
         largest = max((float(np.abs(finer[n]).max()) for n in names), default=0.0)
         for name in names:
             off = np.abs(rigid[name] - finer[name])[counted]
-            scale = max(float(np.abs(finer[name]).max()), SMALL * largest, 1e-12)
+            scale = max(float(np.abs(finer[name]).max()), SIGNAL_FLOOR * largest, 1e-12)
             nrms = float(np.sqrt(np.mean(off**2))) / scale
             found.append(ErrorRow(scenario.name, name, finer.model.by_name[name].unit, nrms, limit, float(off.max())))
     return found

@@ -11,7 +11,7 @@ from rtcvt.errors import InputError, near
 from rtcvt.recording import optional
 from rtcvt.sweeping import read_dataset
 
-MOST = 6  # panels
+MAX_PANELS = 6  # panels
 
 
 def picture(path: Path, patterns: Sequence[str] | None = None) -> Any:
@@ -31,7 +31,7 @@ def picture(path: Path, patterns: Sequence[str] | None = None) -> Any:
     for pattern in patterns or ():
         if not any(fnmatchcase(name, pattern) for name in found):
             raise InputError(path, "signal", pattern, f"one of its signals{near(pattern, found)}")
-    shown = [name for name in found if not patterns or any(fnmatchcase(name, p) for p in patterns)][:MOST]
+    shown = [name for name in found if not patterns or any(fnmatchcase(name, p) for p in patterns)][:MAX_PANELS]
     own = data.coords if "point" in data.dims else data["status"].dims
     axes = [name for name in own if name not in ("statistic", "time", "point")]
     figure = optional("matplotlib.figure").Figure(figsize=(9.0, 2.6 * len(shown)), layout="constrained")

@@ -102,7 +102,7 @@ def main(unit: str) -> None:
     w = model.scratch(m, x, 2)
     out = model.frames(m, 1)
     books, stocks = model.ledger.books(out.planar.work), model.ledger.stocks(out.planar.stored)
-    model._run(m, x, w, made.inputs[40:42], np.empty(7), steps, dt, n_R, out, books, stocks)
+    model._run(m, x, w, made.inputs[40:42], np.empty(7), steps, dt, n_R, out, books, stocks, out.planar.rest)
     side, on = x.left, w.left
     before = w.old.copy(order="F")
     parts = {

@@ -37,7 +37,7 @@ from rtcvt.offline.pushbelt.run.simulate import compile_steps, simulate
 from rtcvt.offline.pushbelt.run.windows import STEADY
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, load_parameters
 from rtcvt.offline.variator import choice
-from rtcvt.offline.variator.alignment import USED
+from rtcvt.offline.variator.alignment import MAX_SPEED_LOSS
 from rtcvt.offline.variator.check import check_heldout
 from rtcvt.offline.variator.driven import RecordedLaws
 from rtcvt.offline.variator.heldout import HeldRun, Passage, Series, condense, read_heldout
@@ -173,7 +173,7 @@ def slides() -> None:
                 f"{np.sum(~full & of)} others are said to"
             )
             slip = np.abs(data[:, 6])
-            for least, most in ((MACRO_SLIP_LOSS, USED), (USED, 1.0)):
+            for least, most in ((MACRO_SLIP_LOSS, MAX_SPEED_LOSS), (MAX_SPEED_LOSS, 1.0)):
                 has = of & (slip > least) & (slip <= most)
                 if has.any():
                     medians = [f"{np.median(v[has]):.1%}" for v in (slip, loss, np.abs(loss - slip))]
@@ -359,7 +359,7 @@ def curves(recording: str | None = None) -> None:
         points, candidates = drawn(seed)
         z = np.vstack([points, candidates, wanted])
         truth = laws.evaluate(np.column_stack([z, np.ones(len(z))]))
-        holds = np.abs(truth["e"] + truth["c"] * z[:, 1]) < USED
+        holds = np.abs(truth["e"] + truth["c"] * z[:, 1]) < MAX_SPEED_LOSS
         places, model = places_of(ranges_of(z), z, laws.constants["length"], laws.constants)
         exact = np.log(truth["zeta"]) - model
         data = exact + 0.004 * np.random.default_rng(seed).standard_normal(len(z))

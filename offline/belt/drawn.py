@@ -41,7 +41,7 @@ Input = Table | str
 LAYOUTS = 3
 LIMITS = {"speed": 0.01, "tension": 0.03, "torque": 0.05}
 OVERLOAD = {"speed": 0.02, "tension": 0.05, "torque": 0.10}
-FASTEST = 350.0  # [rad/s]
+MAX_SPEED = 350.0  # [rad/s]
 _MIN_WRAP = np.radians(20.0)
 _STEP_PARTS = (1, 2, 4)  # of the full model's step, where its Newton's method fails
 
@@ -153,7 +153,7 @@ class _Loads:
         return np.array(taken)
 
     def _fastest(self, radius: float) -> float:
-        for w in np.linspace(FASTEST, 0.0, 351)[:-1]:
+        for w in np.linspace(MAX_SPEED, 0.0, 351)[:-1]:
             taken = self._taken(float(w))
             through = float(np.sum(np.delete(taken * self.ratio, self.d)))
             lifts = self.unit.belt.mass * (w * radius) ** 2 > 0.2 * self.unit.belt.pretension

@@ -41,7 +41,7 @@ Array = NDArray[np.float64]
 COLUMNS = ("theta", "r", "n", "rho", "f", "P", "T", "q", "v", "u", "s", "s_R", "h")
 _TH, _R, _N, _RHO, _F, _P, _T, _Q, _V, _U, _S, _SR, _H = range(13)
 _GLOBALS = 7  # unknowns besides the deflections
-_COARSE = 250  # number of steps of an arc on the path to the given v_mu
+_COARSE_STEPS = 250  # number of steps of an arc on the path to the given v_mu
 _STARTS = (0.1, 0.3, 0.02, 5e-3)  # [m/s]
 RESIDUAL_TOLERANCE = 1e-5  # residual of a solution
 REPLACED_SPEED = 5e-3  # [m/s] a state at this v_mu or below replaces one at a smaller v_mu that is not reached
@@ -432,7 +432,7 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
     problem = _Problem(belt, sheaves, point, True, steps)  # a change of steps can lose this state
     x, left, holds = _follow(problem)
     if not holds:
-        problem = _Problem(belt, sheaves, point, False, _COARSE)
+        problem = _Problem(belt, sheaves, point, False, _COARSE_STEPS)
         x, left, _ = _follow(problem)
         problem.grid(steps)
         x, left = problem.newton(x) if left < RESIDUAL_TOLERANCE else (x, left)

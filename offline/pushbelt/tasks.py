@@ -109,7 +109,7 @@ def sheave(parameters: Parameters, given: Mapping[str, Any], progress: Progress)
     return Checked(page, {"unit": parameters.name, **figures(found), "c_rad_used": numbers if used else None}, lines)
 
 
-_FASTEST = 12  # modes that are printed
+_MAX_MODES = 12  # modes that are printed
 
 
 def _ring_modes(parameters: Parameters, name: str) -> tuple[dict[str, Any], list[Any]]:
@@ -126,7 +126,7 @@ def _ring_modes(parameters: Parameters, name: str) -> tuple[dict[str, Any], list
     words = ring_set.MOTIONS
     title = f"ring at the start of {name}: the fastest of {found.omega.size} modes, shares of the kinetic energy"
     table = Table("rad/s", "damping ratio", "largest step \\[us]", *words, box=None, title=escape(title))
-    for k in reversed(range(max(found.omega.size - _FASTEST, 0), found.omega.size)):
+    for k in reversed(range(max(found.omega.size - _MAX_MODES, 0), found.omega.size)):
         table.add_row(*(cell(float(v)) for v in (found.omega[k], found.zeta[k], 1e6 * limits[k], *found.share[k])))
     data = {
         "case": name,

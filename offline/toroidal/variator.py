@@ -23,7 +23,7 @@ from rtcvt.pog.unit import GearSystem
 
 Array = NDArray[np.float64]
 
-SURE, STABLE = 0.02, 0.1  # creep of a contact: its largest traction comes later than at one, and before the other
+MIN_PEAK_CREEP, MAX_PEAK_CREEP = 0.02, 0.1  # between which a contact's traction is largest
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,14 @@ def operating_point(
         return np.array([roller / abs(R_c[0]), out / abs(R[1])]) / (n * N[0])
 
     sign = float(np.sign(torque_out * R[1] * R[0] * omega_in)) or 1.0
-    x = np.full(2, STABLE)
+    x = np.full(2, MAX_PEAK_CREEP)
     for start in (0.5, 0.1, 0.02, 2.0):  # beyond the largest traction there are solutions, too, that are not stable
         found = root(lambda x: misses(1e-2 * x), -start * sign * np.ones(2), tol=1e-12).x * 1e-2
         if np.all(np.abs(misses(found)) < 1e-7) and np.abs(found).max() < np.abs(x).max():
             x = found
-        if np.abs(x).max() < SURE:
+        if np.abs(x).max() < MIN_PEAK_CREEP:
             break
-    if np.abs(x).max() == STABLE:
+    if np.abs(x).max() == MAX_PEAK_CREEP:
         allowed = f"less than traction carries at {theta:g} rad with an end load of {end_load:g} N"
         raise InputError(unit.source, "torque out", torque_out, allowed)
     v, sigma, u, F, M, bearing, torque, omega, omega_c, churning, Lambda = state(x)

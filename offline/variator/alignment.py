@@ -36,8 +36,8 @@ from rtcvt.offline.pushbelt.unit.parameters import Belt
 
 Array = NDArray[np.float64]
 
-USED = 0.12  # largest speed loss of windows for the laws, above SLIPPING so that they do not extrapolate below it
-LONG = 3.0  # revolutions; a longer branch is cut into single ones
+MAX_SPEED_LOSS = 0.12  # of windows for the laws, above SLIPPING so that they do not extrapolate below it
+MAX_BRANCH = 3.0  # revolutions; a longer branch is cut into single ones
 
 VALUES = {
     "thrust": "thrust ratio F_I/F_O",
@@ -104,7 +104,7 @@ def load_samples(
     progress : callable, optional
         Called with a name, runs done and runs in all.
     slip : float
-        Speed loss from which a window counts as slipping; `USED` for windows that laws are made from.
+        Speed loss from which a window counts as slipping; `MAX_SPEED_LOSS` for windows that laws are made from.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def _branches(file: Any, belt: Mapping[str, float], n: int) -> list[_Window]:
         if file["ended"][1 + k] not in (COMPLETE, LIMIT):
             continue
         frames = np.flatnonzero(phase == 1 + k)
-        if branch.duration < LONG:
+        if branch.duration < MAX_BRANCH:
             part = frames_of(file, 2 + k)
             if part.stop - part.start >= run.frames // 4:
                 whole = file["ended"][1 + k] == COMPLETE

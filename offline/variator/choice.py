@@ -28,7 +28,7 @@ from rtcvt.offline.pushbelt.run.prepare import geometry_of
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, sheaves
-from rtcvt.offline.variator.alignment import USED, Samples, load_samples
+from rtcvt.offline.variator.alignment import MAX_SPEED_LOSS, Samples, load_samples
 from rtcvt.offline.variator.campaign import Campaign, run_campaign
 from rtcvt.offline.variator.laws import certainty, folds, places_of, ranges_of, usable
 from rtcvt.offline.variator.plan import RANGES, Plan, Points, Space, names_of, runs_of
@@ -45,11 +45,11 @@ Array = NDArray[np.float64]
 CANDIDATES = 400
 BATCH = 12
 EVEN = 4  # one of so many candidates is never chosen, but run in its turn
-LEAST = 20  # settled states that a process needs
+MIN_STATES = 20  # settled states that a process needs
 NAME = "chosen"
 QUANTITIES = ("thrust ratio", "slip")
-MOST = 400  # largest number of wanted points
-MOVING = 0.5  # speed of the belt [m/s] below which points of a recording are left out
+MAX_POINTS = 400  # largest number of wanted points
+MIN_V = 0.5  # speed of the belt [m/s] below which points of a recording are left out
 
 
 class Target(NamedTuple):
@@ -84,7 +84,7 @@ def with_candidates(plan: Plan) -> Plan:
 
 
 def points_of(path: Path, parameters: Parameters, space: Space) -> Array:
-    """Operating points (n, 4) of all variators in a recording while their belts run, at most `MOST`: i, xi, kappa, f.
+    """Operating points (n, 4) of variators in a recording while their belts run; up to `MAX_POINTS`: i, xi, kappa, f.
 
     Raises
     ------
@@ -99,12 +99,12 @@ def points_of(path: Path, parameters: Parameters, space: Space) -> Array:
             i, T, v, F = (recording[unit + k] for k in ("ratio.i", "belt.T_O", "belt.v", "thrust.secondary"))
             xi = T * np.sign(v) / capacity(b.mu, np.cos(b.delta_0), F)
             bounds = ((i, space.ratio), (xi, space.torque_ratio), (F, space.clamping_force))
-            inside = np.all([(low <= a) & (a <= high) for a, (low, high) in bounds], axis=0) & (np.abs(v) > MOVING)
+            inside = np.all([(low <= a) & (a <= high) for a, (low, high) in bounds], axis=0) & (np.abs(v) > MIN_V)
             found.append(np.column_stack([i, xi, b.m_star * v**2 / F, F / F_REF])[inside])
     rows = np.vstack(found) if found else np.empty((0, 4))
     if not len(rows):
         raise InputError("--use", "", str(path), "a recording of a variator that runs within the plan's space")
-    return rows[np.unique(np.linspace(0, len(rows) - 1, MOST).astype(int))]
+    return rows[np.unique(np.linspace(0, len(rows) - 1, MAX_POINTS).astype(int))]
 
 
 def run_until(
@@ -138,7 +138,7 @@ def run_until(
         state = run_campaign(parameters, parameters.text, plan, text, folder, runs=now, **how)
         failed |= state.failed
         left = np.array([run.name not in wanted for run in candidates])
-        samples = load_samples([folder / f"{name}.h5" for name in state.done], slip=USED)
+        samples = load_samples([folder / f"{name}.h5" for name in state.done], slip=MAX_SPEED_LOSS)
         number = min(max(BATCH, len(state.done) // 20), int(left.sum()))
         in_turn = [p.name for p in (larger.points,) if p.least_load == 0.0 and not any(getattr(p, k) for k in RANGES)]
         error, which = _next(samples, points, use, left, number, target.quantity, tuple(in_turn))
@@ -178,7 +178,7 @@ def _next(
     s = samples.of(usable(samples))
     settled = np.flatnonzero(s.phase == 0)
     in_turn = np.arange(len(left)) % EVEN == EVEN - 1
-    if len(settled) < LEAST:
+    if len(settled) < MIN_STATES:
         return np.inf, np.flatnonzero(left)[:number].tolist()
     process, places, size, (errors, spreads) = expected(
         s, settled, points if use is None else np.vstack([points, use]), quantity

@@ -16,7 +16,7 @@ belt: ridge regression of all windows, with the penalty of `PENALTIES` that pred
 Errors are those of every fourth point in turn, with the corrections from the others; their spread (`spread`) is the
 uncertainty of the model with its corrections.
 
-Runs that slip macroscopically, have not settled, or whose thrust ratio still drifts by more than `LARGEST_DRIFT` are
+Runs that slip macroscopically, have not settled, or whose thrust ratio still drifts by more than `MAX_DRIFT` are
 left out.
 """
 
@@ -34,12 +34,12 @@ from rtcvt.errors import InputError
 from rtcvt.kind import Progress
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.variator.alignment import Samples, load_samples
-from rtcvt.offline.variator.laws import NEAR, SLIP, Data, data_of, moving_places, shift_factor, usable
+from rtcvt.offline.variator.laws import NEAR, MAX_SLIP, Data, data_of, moving_places, shift_factor, usable
 from rtcvt.offline.variator.pod import Basis
 from rtcvt.offline.variator.pod import coefficients as pod_coefficients
 from rtcvt.offline.variator.process import Process, fit
 from rtcvt.offline.variator.spread import spread
-from rtcvt.offline.variator.twins import HELD_OUT, LEAST, across_of, rms, values_of
+from rtcvt.offline.variator.twins import HELD_OUT, MIN_POINTS, across_of, rms, values_of
 from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced.coordinates import grid_of, scaled
@@ -51,10 +51,10 @@ Array = NDArray[np.float64]
 
 OF_UNCERTAIN = ("thrust", "slip", "efficiency", "peak.flank_normal")  # errors in the order of `UNCERTAIN`
 FOLDS = 10  # of the points, to decide on a correction
-LARGEST_DRIFT = 0.015  # of the thrust ratio between two windows, above which a belt has not settled
+MAX_DRIFT = 0.015  # of the thrust ratio between two windows, above which a belt has not settled
 SHORTEST = 0.5  # length of a process, by the standard deviation of the places
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the ridge regression, by the mean square of the units
-BY_CHANCE = 0.05  # probability of such a gain by a correction that is of no use, below which there is one
+SIGNIFICANCE = 0.05  # probability of such a gain by a correction that is of no use, below which there is one
 
 
 class Spatial(NamedTuple):
@@ -85,7 +85,7 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
     Raises
     ------
     InputError
-        Files that are no runs, runs of another belt than `belt`, or fewer than `LEAST` that settled.
+        Files that are no runs, runs of another belt than `belt`, or fewer than `MIN_POINTS` that settled.
     """
     paths = {}
     for path in files:
@@ -94,8 +94,8 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
                 paths[path.stem] = path
     s = load_samples(paths.values(), progress) if paths else None
     rows = np.zeros(0, dtype=int) if s is None else _settled(s)
-    if s is None or len(rows) < LEAST:
-        raise InputError("--spatial", "", len(rows), f"at least {LEAST} runs of a spatial belt that settled")
+    if s is None or len(rows) < MIN_POINTS:
+        raise InputError("--spatial", "", len(rows), f"at least {MIN_POINTS} runs of a spatial belt that settled")
     if s.belt != belt:
         raise InputError(next(iter(paths.values())), "parameters", None, "the belt of the campaign")
     settled = s.of(rows)
@@ -108,7 +108,7 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
 def _settled(s: Samples) -> NDArray[np.int64]:
     """Rows of the settled states without macro-slip whose thrust ratio does not drift."""
     drift = s.values["thrust"] / s.before[0]["thrust"][s.run] - 1.0
-    return np.flatnonzero((s.phase == 0) & ~s.slipping & (np.abs(drift) <= LARGEST_DRIFT))
+    return np.flatnonzero((s.phase == 0) & ~s.slipping & (np.abs(drift) <= MAX_DRIFT))
 
 
 def correct(t: Spatial, model: ReducedModel) -> Correction:
@@ -202,12 +202,12 @@ def _coefficients(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> A
     } | {p.name: spatial[f"peak of {p.name.removeprefix('peak.')}"] - np.log(laws[p.name]) for p in model.peaks}
     values = {}
     for name, y in data.items():
-        weights = 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2) if name == "slip" else np.ones(len(y))
+        weights = 1.0 / (1.0 + (spatial["speed loss"] / MAX_SLIP) ** 2) if name == "slip" else np.ones(len(y))
         offset, own = name in CORRECTIONS[2:], name in CORRECTIONS[OF_LAWS:]
         values[name] = _difference(x[used], y[used], weights[used], np.flatnonzero(used), offset, own)(at)
     z, k = _shifting(t, model, used)
     values["shift"] = np.zeros(len(at))
-    if len(k.rows) >= LEAST:
+    if len(k.rows) >= MIN_POINTS:
         y = k.values - np.log(model.planar.evaluate(z)["k"])
         values["shift"] = _difference(places(z), y, k.weights, t.of[k.rows], False, False)(at)
     names = (*CORRECTIONS, *(p.name for p in model.peaks))
@@ -237,7 +237,7 @@ def _difference(
     process = _smooth(x, y, weights, offset)
     error = y - _crossed(x, y, weights, runs, offset)
     gain = weights * (y**2 - error**2)
-    if own or ttest_1samp(gain, 0.0, alternative="greater").pvalue < BY_CHANCE:
+    if own or ttest_1samp(gain, 0.0, alternative="greater").pvalue < SIGNIFICANCE:
         return process.mean
     return lambda at: np.zeros(len(at))
 
@@ -253,7 +253,7 @@ def _fields(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[R
         crossed = [_crossed_ridge(units, y, fold, penalty) for penalty in PENALTIES]
         best = int(np.argmin([np.sum((y - c) ** 2) for c in crossed]))
         gain = np.bincount(t.of[rows], np.sum(y**2 - (y - crossed[best]) ** 2, axis=1))
-        better = ttest_1samp(gain[gain != 0.0], 0.0, alternative="greater").pvalue < BY_CHANCE
+        better = ttest_1samp(gain[gain != 0.0], 0.0, alternative="greater").pvalue < SIGNIFICANCE
         across = _ridge(units, y, PENALTIES[best]) if better else np.zeros((0, 0))
         found.append(replace(f, across=across))
     return tuple(found)

@@ -2,8 +2,8 @@
 
 Pulleys have the full model's inertia and no bearings, seals or oil; a damper on the shaft of the secondary
 (`schedule.Settings`) is theirs too. The primary's speed is given, as in the full model, through a coupling that is
-stiffer than the unit's own by `STIFFER`: it follows within a fraction of a millisecond. Inputs are held over a step, at
-their means over it. The primary's torque is the mean since the time before, as the full model's is.
+stiffer than the unit's own by `STIFFNESS_FACTOR`: it follows within a fraction of a millisecond. Inputs are held over a
+step, at their means over it. The primary's torque is the mean since the time before, as the full model's is.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 STEP = 5e-4  # [s]
 SETTLE = 0.5  # [s]
-STIFFER = 100.0
+STIFFNESS_FACTOR = 100.0
 FIELD = "flank_normal"
 WIDE = Ratio(min=0.4, max=2.7)  # no end stop in the way of the full model's
 
@@ -137,8 +137,8 @@ class Player:
         given = {"clamp.control": control, "ratio.start": ratio, "primary.w_start": omega_I, "clamp.F_max": 1e6}
         given |= {f"{name}.J": self._J for name in FLANGES}
         given |= {"primary.b": 0.0, "secondary.b": self._load.d}
-        given |= {"primary.c": STIFFER * x.p[v["primary.c"].index]}
-        given |= {"primary.d": np.sqrt(STIFFER) * x.p[v["primary.d"].index]}
+        given |= {"primary.c": STIFFNESS_FACTOR * x.p[v["primary.c"].index]}
+        given |= {"primary.d": np.sqrt(STIFFNESS_FACTOR) * x.p[v["primary.d"].index]}
         for name, value in given.items():
             x.set(name, value)
         return x

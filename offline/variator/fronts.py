@@ -24,7 +24,7 @@ WIDTH = 0.04
 STARTS = -0.25, -0.1, 0.05, 0.15  # X of the fronts
 STEPS = 240
 _TURN = 0.05
-_SLOW = 5e-4  # smallest distinguished kappa
+_MIN_KAPPA = 5e-4  # smallest distinguished kappa
 _FREE = np.append(np.full(11, 0.1), 0.7)  # standard deviations of the prior
 
 
@@ -63,7 +63,7 @@ def find(places: Array, z: Array, y: Array, omega: Array) -> Fronts:
 
 def _basis(z: Array) -> Array:
     q, ln_f = (z[:, 0] - 1.0) / (z[:, 0] + 1.0), np.log(z[:, 3])
-    kappa, slow = 5.0 * z[:, 2], np.log10(100.0 * np.maximum(z[:, 2], _SLOW))
+    kappa, slow = 5.0 * z[:, 2], np.log10(100.0 * np.maximum(z[:, 2], _MIN_KAPPA))
     q, h = 4.0 * q, q / np.sqrt(q**2 + _TURN**2)
     parts = (np.ones(len(z)), h, q, ln_f, slow, kappa, q * slow, q * ln_f, slow * ln_f, ln_f**2, kappa * ln_f)
     return np.column_stack(parts)

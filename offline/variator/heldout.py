@@ -40,7 +40,7 @@ KIND = "held-out runs of a variator"
 SEAL = b"rtcvt heldout 2 "
 KEPT = ("flank_normal",)  # quantities of the check
 PASSAGES = 8  # revolutions of a long branch whose fields are kept
-LONG = 3.0  # revolutions: from here on a branch is a transient
+MIN_TRANSIENT = 3.0  # revolutions: from here on a branch is a transient
 _KEPT_BITS = 11  # of the fraction of a field's float32
 
 COLUMNS: dict[str, tuple[str, str]] = {  # unit and description
@@ -98,7 +98,7 @@ class HeldRun:
     @property
     def transient(self) -> bool:
         """Whether a branch lasts several revolutions."""
-        return any(b.duration >= LONG for b in self.run.branches)
+        return any(b.duration >= MIN_TRANSIENT for b in self.run.branches)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _condensed(file: h5py.File) -> HeldRun:
         branches.append(_series(file, frames, steady, float(means["F_I"][STEADY]), int(file["ended"][1 + k])))
         if len(frames) < run.frames // 2:
             continue
-        if branch.duration < LONG:
+        if branch.duration < MIN_TRANSIENT:
             parts = [frames_of(file, 2 + k)]
         else:
             first, last = frames[0] + run.frames, frames[-1] + 1

@@ -8,7 +8,7 @@ Its places are the scaled coordinates and
     sigma     the torque ratio from its zero on a fine scale
     ln kappa
     u         share of the wrapped arcs that is active by the belt's velocity model (`steady_belt`)
-    fronts    jumps of zeta, found with the data (`fronts`), for zeta; only from `FOR_FRONTS` settled states on
+    fronts    jumps of zeta, found with the data (`fronts`), for zeta; only from `MIN_FRONT_STATES` settled states on
     U         -ln(1 - share of a pulley's capacity), |xi|/(zeta y) and |xi|, for the others: near macroscopic slip they
               change several times
 
@@ -28,8 +28,8 @@ Shift rates of the wrong sign, which are small, are left out.
 
 Weights. The weight of a settled state for zeta is the number of revolutions of its mean, since where zeta jumps the
 belt changes sides every few revolutions. It is less the more the secondary's speed vibrates and the more the thrust
-ratio has changed since the window before. For c, e and lambda it is `SETTLED` times that of a window that shifts, which
-is shorter.
+ratio has changed since the window before. For c, e and lambda it is `SETTLED_WEIGHT` times that of a shifting window,
+which is shorter.
 """
 
 from collections.abc import Callable, Mapping
@@ -57,17 +57,17 @@ FOLDS = 10
 SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
 SPLINES = (24, 60, 30, 6), (12, 48, 16, 4)  # of zeta and of the other laws, along i, xi, kappa, f
 IN_Y = 6  # polynomials in y
-FINE = 0.06  # scale of sigma
-FULL = 0.99  # share of a pulley's capacity above which U is clamped
+XI_0 = 0.06  # scale of sigma
+MAX_CAPACITY_SHARE = 0.99  # share of a pulley's capacity above which U is clamped
 XI_0 = 0.3  # below this torque ratio sliding does not count as creep
 NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
-SLIP = 0.02  # speed loss above which a window counts less for the losses: macroscopic slip begins
-VIBRATION = 0.003  # of the secondary's speed, over its mean, above which a settled state counts less for zeta
-DRIFT = 0.01  # of the thrust ratio since the window before, above which a settled state counts less for zeta
-TURNS = 4.0  # revolutions of a settled state that counts in full
-SETTLED = 4.0  # weight of settled states for c, e and lambda
-FOR_FRONTS = 960  # twenty for each number of the fronts: fewer are followed, not explained
-LEAST_LOSS = 0.1  # lambda is at least this share of the loss
+MAX_SLIP = 0.02  # speed loss above which a window counts less for the losses: macroscopic slip begins
+MAX_VIBRATION = 0.003  # of the secondary's speed, over its mean, above which a settled state counts less for zeta
+MAX_DRIFT = 0.01  # of the thrust ratio since the window before, above which a settled state counts less for zeta
+FULL_WEIGHT_TURNS = 4.0  # revolutions of a settled state that counts in full
+SETTLED_WEIGHT = 4.0  # weight of settled states for c, e and lambda
+MIN_FRONT_STATES = 960  # twenty for each number of the fronts: fewer are followed, not explained
+MIN_LOSS = 0.1  # lambda is at least this share of the loss
 _MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 1.5), "kappa": ("bilinear", 0.01), "f": ("bilinear", 0.5),
          "y": ("bilinear", 1.0)}  # fmt: skip
 
@@ -122,8 +122,8 @@ def certainty(s: Samples, settled: NDArray[np.int64]) -> Array:
     """Weights for zeta of the settled states in the rows `settled` (m,), shape (m,)."""
     v = {k: s.values[k][settled] for k in ("thrust", "turns", "vibration")}
     drift = v["thrust"] / s.before[0]["thrust"][s.run[settled]] - 1.0
-    calm = (1.0 + (v["vibration"] / VIBRATION) ** 2) * (1.0 + (drift / DRIFT) ** 2)
-    return np.asarray(np.minimum(v["turns"] / TURNS, 1.0) / calm)
+    calm = (1.0 + (v["vibration"] / MAX_VIBRATION) ** 2) * (1.0 + (drift / MAX_DRIFT) ** 2)
+    return np.asarray(np.minimum(v["turns"] / FULL_WEIGHT_TURNS, 1.0) / calm)
 
 
 def folds(s: Samples) -> NDArray[np.int64]:
@@ -162,7 +162,7 @@ def identify(
     thrust = np.log(np.concatenate([s.values["thrust"][settled], turned.values["thrust"][other]]))
     places, expected = _expected_thrust(coordinates, z, length, s.belt, prior)
     fronts = np.empty((0, 0))
-    if len(z) >= FOR_FRONTS:
+    if len(z) >= MIN_FRONT_STATES:
         fronts = find(places, z, thrust - expected, certainty(s, both))
 
     def known(z: Array) -> tuple[Array, Array]:
@@ -225,7 +225,7 @@ def identify(
     means = {name: mean + at[name] for name, mean in means.items()}
     creep = np.exp(means["c"]) * grid[:, 1]
     loss = np.exp(means["lambda"])
-    means["lambda"] = np.log(np.maximum(loss - carried * creep * grid[:, 1], LEAST_LOSS * loss))
+    means["lambda"] = np.log(np.maximum(loss - carried * creep * grid[:, 1], MIN_LOSS * loss))
     polynomials = np.linalg.inv(np.polynomial.chebyshev.chebvander(t_y, IN_Y - 1)).T
     table = np.concatenate([means[name].reshape(*shapes[1], IN_Y) @ polynomials for name in LAWS], axis=4)
     return Identified(
@@ -290,15 +290,15 @@ def data_of(s: Samples, y: Array) -> tuple[dict[str, Data], dict[str, int]]:
     moved = np.minimum(away[rows], np.abs(v["x"][rows]) / (f[rows] * np.median(ratio[rows])))
     share = moved**2 / (moved**2 + NEAR**2)
     creep = v["sliding"] / (capacity(belt["mu"], belt["cos_d"]) * (xi**2 + XI_0**2))
-    known = np.where(s.phase == 0, SETTLED, 1.0)
-    firm = known / (1.0 + (v["slip"] / SLIP) ** 2)
+    known = np.where(s.phase == 0, SETTLED_WEIGHT, 1.0)
+    firm = known / (1.0 + (v["slip"] / MAX_SLIP) ** 2)
     # dr_I/dt over v = x r_I omega_I/(r'_I omega_I)
     shifting = 2.0 * belt["tan_d"] * v["thrust"] * (1.0 - 1.0 / y) * v["x"] * v["radius"]
     return {
         "k": Data(rows, np.log(ratio[rows]), share),
         "c": Data(every, np.log(creep), firm),
         "e": Data(every, np.arcsinh(v["slip"] / SMALL_SPEED_LOSS), known),
-        "lambda": Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), LEAST_LOSS * v["loss"])), firm),
+        "lambda": Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), MIN_LOSS * v["loss"])), firm),
     }, {"shift rates of the wrong sign": int(len(moving) - len(rows))}
 
 
@@ -310,7 +310,7 @@ def places_of(coordinates: list[Coordinate], z: Array, length: float, belt: Mapp
     active = np.minimum(np.maximum(model.share_I, model.share_O), 1.0) ** 4
     q = (z[:, 0] - 1.0) / (z[:, 0] + 1.0)
     turn = q / np.sqrt(q**2 + SHIFT[1] ** 2)
-    more = (turn, x / np.sqrt(x**2 + FINE**2), np.log(np.maximum(z[:, 2], coordinates[2].low)) / 3.0, 2.0 * active)
+    more = (turn, x / np.sqrt(x**2 + XI_0**2), np.log(np.maximum(z[:, 2], coordinates[2].low)) / 3.0, 2.0 * active)
     return np.column_stack([t, *more]), np.log(model.zeta)
 
 
@@ -321,5 +321,5 @@ def moving_places(
     places, _ = places_of(coordinates, z[:, :4], length, belt)
     xi = np.abs(z[:, 1])
     shares = (xi / (np.exp(ln_zeta) * z[:, 4]), xi)
-    near = (-np.log1p(-np.minimum(a, FULL)) / 3.0 for a in shares)
+    near = (-np.log1p(-np.minimum(a, MAX_CAPACITY_SHARE)) / 3.0 for a in shares)
     return np.column_stack([places, coordinates[4].scaled(z[:, 4]), *near])

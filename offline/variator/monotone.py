@@ -27,8 +27,8 @@ from rtcvt.variator.regression import SMALL_SPEED_LOSS
 Array = NDArray[np.float64]
 
 ELASTIC = 0.05  # torque ratio below which slip is elastic
-LARGEST_SLIP = 0.12  # up to which there are data
-ITERATIONS = 400
+MAX_SLIP = 0.12  # up to which there are data
+MAX_ITERATIONS = 400
 TOLERANCE = 1e-3  # of a condition, a row of norm 1, and of the difference between problem and dual
 STEP = 1e-6  # of differences along a scaled coordinate
 TORQUE, INERTIA, CLAMPING = range(3)  # the terms
@@ -39,7 +39,7 @@ def monotone_slip(model: ReducedModel) -> Array:
     n, laws = model.in_y, model.tables[1]
     settled = float(model.coordinates[4].scaled(1.0))
     at_rest = np.polynomial.chebyshev.chebvander(settled, n - 1)
-    most = float(np.arcsinh(LARGEST_SLIP / SMALL_SPEED_LOSS))
+    most = float(np.arcsinh(MAX_SLIP / SMALL_SPEED_LOSS))
     g = np.clip(laws[..., n : 2 * n] @ at_rest.ravel(), -most, most)
     shape = g.shape
     middles = np.clip((2.0 * np.arange(shape[0]) - 1.0) / (shape[0] - 2) - 1.0, -1.0, 1.0)  # of the slices along t_1
@@ -96,7 +96,7 @@ def _nearest(A: sp.csr_array, c_0: Array) -> Array:
         largest = float(np.linalg.norm(v))
         v /= largest
     mu, ahead, inertia = np.zeros(A.shape[0]), np.zeros(A.shape[0]), 1.0
-    for k in range(ITERATIONS):
+    for k in range(MAX_ITERATIONS):
         if k % 50 == 0:
             missed = wanted - A @ (turned @ mu)
             if missed.max() < TOLERANCE and abs(mu @ missed) < TOLERANCE:

@@ -16,7 +16,7 @@ nevertheless are results. Points with a `least_load` have at least this share of
 
 The belt may have two settled states, where the push force changes strands and, with and without vibrations, next to the
 capacity. With `approach` a run begins (`schedule`) at a torque ratio whose magnitude is larger by this much, but at
-most `FROM` of the capacity, above which the load rises to its own.
+most `MAX_FIRST_SHARE` of the capacity, above which the load rises to its own.
 
 A model `spatial` starts after `before` revolutions of the hybrid model, which are part of the settling. A `[[twin]]`
 has the same points once more with another model or step: the results of two models are compared (`twins`), and, where
@@ -59,7 +59,7 @@ from rtcvt.unitfile import Record, located, parse_table, quantity_in, read_toml
 Array = NDArray[np.float64]
 
 RANGES = ("ratio", "speed", "torque_ratio", "clamping_force")
-FROM = 0.8  # share of the capacity that an approach begins with at most
+MAX_FIRST_SHARE = 0.8  # share of the capacity that an approach begins with at most
 _DRAWS = 200  # times the number of runs: a space with less in it than one point in 200 is refused
 
 
@@ -441,7 +441,7 @@ def _possible(space: Space, b: Belt, s: Sheaves, m: Model, run: Run, least: floa
         held = min(held, 1.0 - needed * F_O / steady.F_CI)
     if abs(at.xi) < least * limits[0]:
         return None
-    begin = min(abs(at.xi) + approach, FROM * limits[0]) if approach > 0.0 and at.xi != 0.0 else None
+    begin = min(abs(at.xi) + approach, MAX_FIRST_SHARE * limits[0]) if approach > 0.0 and at.xi != 0.0 else None
     lowest = min([1.0, *(k.y_I / k.y_O for k in run.branches)])
     share = min(1.0, held / (1.0 - lowest)) if lowest < 1.0 else 1.0
     branches = (

@@ -34,8 +34,8 @@ Array = NDArray[np.float64]
 
 STEPS = 40
 CHUNK = 200  # places evaluated at a time: their matrices stay in the cache
-LEAST = 0.1  # least noise over the standard deviation of the data: below, cross-validated errors grow again
-LEAST_NOISE = 1e-5  # by the amplitude
+MIN_NOISE_SHARE = 0.1  # least noise over the standard deviation of the data: below, cross-validated errors grow again
+MIN_NOISE = 1e-5  # by the amplitude
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,14 @@ def fit(
     omega = np.ones(len(y)) if weights is None else weights
     some = np.random.default_rng(0).permutation(len(y))[:most]
     scale = float(np.std(y[some]) if offset else np.sqrt(np.mean(y[some] ** 2))) or 1.0
-    start = np.append(np.zeros(d), [0.0, np.log(2.0 * LEAST)])
+    start = np.append(np.zeros(d), [0.0, np.log(2.0 * MIN_NOISE_SHARE)])
     found = minimize(
         lambda t: evidence(t, x[some], y[some] / scale, omega[some], offset), start, jac=True, method="L-BFGS-B",
         bounds=bounds_of(d, shortest), options={"maxiter": STEPS},
     ).x  # fmt: skip
     lengths, amplitude, noise = np.exp(found[:d]), scale * float(np.exp(found[d])), scale * float(np.exp(found[d + 1]))
     C = _covariance(_squares(x, x, lengths), amplitude)
-    C[np.diag_indices(len(y))] += noise**2 / omega + (LEAST_NOISE * amplitude) ** 2
+    C[np.diag_indices(len(y))] += noise**2 / omega + (MIN_NOISE * amplitude) ** 2
     inverse, _ = _inverted(C)
     one = inverse.sum(axis=0)
     beta = float(one @ y / one.sum()) if offset else 0.0
@@ -135,7 +135,7 @@ def side_by_side() -> Iterator[Callable[..., Iterator[Any]]]:
 
 def bounds_of(d: int, shortest: float = 0.018) -> list[tuple[float, float]]:
     """Bounds of ln l (d,), ln a and ln s, for data of unit standard deviation."""
-    return [(np.log(shortest), 4.0)] * d + [(-4.0, 4.0), (np.log(LEAST), 1.0)]
+    return [(np.log(shortest), 4.0)] * d + [(-4.0, 4.0), (np.log(MIN_NOISE_SHARE), 1.0)]
 
 
 def evidence(t: Array, x: Array, y: Array, omega: Array, offset: bool = True) -> tuple[float, Array]:
@@ -150,7 +150,7 @@ def evidence_of_places(t: Array, x: Array, y: Array, omega: Array, offset: bool 
     apart = _squares(x, x, lengths)
     smooth, slope = _covariance(apart, amplitude), _slope(apart, amplitude)
     C = smooth.copy()
-    noise = s2 / omega + (LEAST_NOISE * amplitude) ** 2
+    noise = s2 / omega + (MIN_NOISE * amplitude) ** 2
     C[np.diag_indices(n)] += noise
     inverse, half_det = _inverted(C)
     one = inverse.sum(axis=0)
@@ -163,7 +163,7 @@ def evidence_of_places(t: Array, x: Array, y: Array, omega: Array, offset: bool 
     # sums of weights W_mn (x_m - x_n)^2, about the mean lest large numbers cancel
     about = (x - x.mean(axis=0)) / lengths
     gradient = list(np.sum(about * (total * about - weighed @ about), axis=0))
-    gradient.append(float(np.sum(inverse * smooth) + (LEAST_NOISE * amplitude) ** 2 * np.trace(inverse)))
+    gradient.append(float(np.sum(inverse * smooth) + (MIN_NOISE * amplitude) ** 2 * np.trace(inverse)))
     gradient.append(float(np.sum(np.diag(inverse) / omega) * s2))
     return value, np.array(gradient), by_place
 

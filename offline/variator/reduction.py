@@ -12,8 +12,8 @@ Sliding. The shift rate of a belt that slides on the primary, one number (`slidi
 
 Fields. See `fields`: networks over the same scaled coordinates.
 
-Windows with more slip than the samples were loaded for (`alignment.USED`) are left out, as are those of runs with such
-a settled state. Errors are evaluated below `windows.SLIPPING`, so that no law ends where it is measured.
+Windows with more slip than the samples were loaded for (`alignment.MAX_SPEED_LOSS`) are left out, as are those of runs
+with such a settled state. Errors are evaluated below `windows.SLIPPING`, so that no law ends where it is measured.
 
 Errors are those of runs that had no part in the weights: cross-validation leaves out a tenth of the runs at a time, of
 networks a fifth.

@@ -20,7 +20,7 @@ from rtcvt.offline.variator.check import LOADED, MODELS, Branched, Check, Field,
 
 Array = NDArray[np.float64]
 
-FAR = 6.0  # multiple of the allowed error: larger errors are drawn there
+MAX_DRAWN_ERROR = 6.0  # multiple of the allowed error: larger errors are drawn there
 _HYBRID = RIGID
 PARTS = {
     "full": "scatter of the full model itself",
@@ -210,7 +210,7 @@ def _states(settled: Sequence[Settled]) -> str:
             ax.tick_params(labelbottom=True)
     return shown(
         "Dashed: allowed errors, for the quadratic mean and, outer lines, for the largest. Errors of more than "
-        f"{number(FAR)} times that are drawn at the border."
+        f"{number(MAX_DRAWN_ERROR)} times that are drawn at the border."
     )  # fmt: skip
 
 

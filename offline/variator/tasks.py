@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from rtcvt.errors import InputError
 from rtcvt.kind import Campaigned, Progress, Shown, cell
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
-from rtcvt.offline.variator.alignment import USED, load_samples
+from rtcvt.offline.variator.alignment import MAX_SPEED_LOSS, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
 from rtcvt.offline.variator.choice import points_of, run_until, target_of
 from rtcvt.offline.variator.correction import SPATIAL, correct, load_spatial, spatial_rows
@@ -142,7 +142,7 @@ def reduced(
     InputError
         Too few runs that settle, or runs of different belts.
     """
-    samples = load_samples(files, progress, slip=USED)
+    samples = load_samples(files, progress, slip=MAX_SPEED_LOSS)
     with threadpool_limits(1):  # the same bits for any number of threads
         found = reduction_of(samples, name, progress=progress, prior=prior)
         errors = errors_on(found.model, load_samples(heldout, progress), found.stack) if heldout else {}

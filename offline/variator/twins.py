@@ -35,9 +35,9 @@ from rtcvt.offline.variator.reduction import PEAKS, peak
 
 Array = NDArray[np.float64]
 
-CHANCE = 0.01
+SIGNIFICANCE = 0.01
 HELD_OUT = 4  # every so many points
-LEAST = 12  # points of a law
+MIN_POINTS = 12  # points of a law
 ACROSS = {"misalignment": "m", "ring_to_pillar": "m", "exit_force_I": "N", "exit_force_O": "N"}
 
 
@@ -142,7 +142,7 @@ def _apart(v: Array) -> Array:
 def _difference(name: str, apart: Array, own: Array) -> Difference:
     n = len(apart)
     rms, scatter = float(np.sqrt(np.mean(apart**2))), float(np.sqrt(0.75 * np.mean(own**2)))
-    above = bool(rms > scatter * np.sqrt(f_distribution.isf(CHANCE, n, n)))
+    above = bool(rms > scatter * np.sqrt(f_distribution.isf(SIGNIFICANCE, n, n)))
     return Difference(name, float(apart.mean()), rms, float(np.median(np.abs(apart))), scatter, above)
 
 
@@ -154,9 +154,9 @@ def _places(z: Array) -> Array:
 
 def laws(t: Twins) -> list[Law]:
     """Laws of the differences of `Twins.values` and of `ACROSS`, whose difference is from their mean; none of fewer
-    than `LEAST` points."""
+    than `MIN_POINTS` points."""
     n = len(t.names)
-    if n < LEAST:
+    if n < MIN_POINTS:
         return []
     x, held = _places(t.point), np.arange(n) % HELD_OUT == HELD_OUT - 1
     data = {name: _apart(v) for name, v in t.values.items()}

@@ -116,7 +116,7 @@ def build_variator(
             kernels.coupled_piece,
             tuple(place.row.name for place in (Y.OUTSIDE, Y.END_STOP, Y.FORCE_LIMITED)),
             kernels.brief,
-            tuple(name for k, name in enumerate(outputs) if k not in layout.BRIEF),
+            tuple(name for k, name in enumerate(outputs) if k not in layout.STATE_OUTPUTS),
         ),
         output=kernels.output,
         step=kernels.step,

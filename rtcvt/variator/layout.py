@@ -213,7 +213,7 @@ class Y(Rows):
         nominal=1.0)  # fmt: skip
 
 
-BRIEF = {Y.I, Y.O, Y.RATIO, Y.R_I, Y.R_O, Y.V}  # outputs that the state alone gives
+STATE_OUTPUTS = {Y.I, Y.O, Y.RATIO, Y.R_I, Y.R_O, Y.V}  # outputs that the state alone gives
 
 
 Y_PEAKS = len(Y)

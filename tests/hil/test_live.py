@@ -165,7 +165,7 @@ def test_streams_that_nobody_reads_keep_no_viewer_out(kers, tmp_path):
 
 def test_a_stream_that_is_not_read_is_dropped(monkeypatch):
     """While one is read, events go on; 64 kB and what the other side holds is all that waits."""
-    monkeypatch.setattr("rtcvt.hil.live.STALLED", 0.05)
+    monkeypatch.setattr("rtcvt.hil.live.STREAM_TIMEOUT", 0.05)
     page = object.__new__(_Page)
     page._streams, page._lock = [], threading.Lock()
     ours, theirs = socket.socketpair()

@@ -9,7 +9,7 @@ from rows import mistakes
 
 from rtcvt.cli import app
 from rtcvt.errors import InputError
-from rtcvt.hil.plot import MOST, POINTS, _thinned, draw, draw_on, panels
+from rtcvt.hil.plot import MAX_COLUMNS, MAX_LINES, _thinned, draw, draw_on, panels
 from rtcvt.hil.recorder import FLAGS, write
 from rtcvt.recording import Recording, Signal
 
@@ -38,10 +38,10 @@ def test_panels_are_by_unit_and_kind_and_what_has_no_unit_stands_alone():
     order = np.random.default_rng(0).permutation(16) + 1
     signals |= {f"field.push[{k}]": Signal(np.full(50, float(k)), "N") for k in order}
     found = panels(Recording(t, signals, {}, ""))
-    assert [len(p.names) for p in found] == [MOST, MOST, MOST, 5, 1, 1, 1, 16]
+    assert [len(p.names) for p in found] == [MAX_LINES, MAX_LINES, MAX_LINES, 5, 1, 1, 1, 16]
     assert [p.kind for p in found] == ["lines"] * 6 + ["bars", "map"]
     axes = draw_on(Figure, Recording(t, signals, {}, ""))
-    assert len({line.get_color() for line in axes[0].lines}) == MOST
+    assert len({line.get_color() for line in axes[0].lines}) == MAX_LINES
     image = axes[-1].images[0].get_array()
     assert (image[:, 0] == np.arange(1.0, 17.0)).all()  # cells in the order of their numbers
 
@@ -84,9 +84,9 @@ def test_many_signals_without_a_unit_share_panels_by_their_size_and_too_many_are
     t = np.arange(50) * 0.02
     signals = {f"s{k}": Signal(t + 10.0 ** (k % 3), "1") for k in range(300)} | {"zero": Signal(0.0 * t, "1")}
     found = panels(Recording(t, signals, {}, ""))
-    assert sorted({len(p.names) for p in found}) == [4, MOST]
+    assert sorted({len(p.names) for p in found}) == [4, MAX_LINES]
     assert len(found) == 51
-    assert all(len({int(name[1:]) % 3 for name in p.names}) == 1 for p in found if len(p.names) == MOST)
+    assert all(len({int(name[1:]) % 3 for name in p.names}) == 1 for p in found if len(p.names) == MAX_LINES)
     many = Recording(t, {f"s{k}": Signal(t, "N") for k in range(3000)}, {}, "")
     with pytest.raises(InputError, match=r"3000 signals in 500 panels.*--signal"):
         draw(many, tmp_path / "a.png")
@@ -113,7 +113,7 @@ def test_thinning_keeps_extremes():
     values[54_321] = 7.0
     values[99_999] = -3.0
     time, thinned = _thinned(np.arange(100_000.0), values)
-    assert len(time) == len(thinned) < 3 * POINTS
+    assert len(time) == len(thinned) < 3 * MAX_COLUMNS
     assert (thinned.max(), thinned.min()) == (7.0, -3.0)
     assert (np.diff(time) >= 0).all()
 

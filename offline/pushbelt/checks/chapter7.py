@@ -48,8 +48,8 @@ Array = NDArray[np.float64]
 PLOT = 1e-4  # s, plot step of the thesis
 VERDICTS = ("agrees", "differs", "opposite", "not resolved")
 
-WITHIN = 0.03  # of a value: agrees
-STEADY = 0.01  # of the thrust ratio: largest change between the two windows
+AGREEMENT_RTOL = 0.03  # of a value: agrees
+STEADY_RTOL = 0.01  # of the thrust ratio: largest change between the two windows
 BALANCE = (1e-3, 1e-3, 1e-2, 1e-2)  # of axial force, torque and moments; the tilts, which vibrate, are sampled
 OF_THROUGHPUT, OF_LOSS = 1e-3, 1e-2  # energy that a run leaves unaccounted for, at most
 COST_RATIO = "cost ratio"
@@ -233,7 +233,7 @@ class Verification:
     def unsteady(self) -> tuple[str, ...]:
         """Runs whose thrust ratio still changes from one revolution to the next by more than 1 %, in the mean of the
         starts."""
-        return tuple(name for name in self.starts if not abs(self.drift(name)) <= STEADY)
+        return tuple(name for name in self.starts if not abs(self.drift(name)) <= STEADY_RTOL)
 
     def drift(self, name: str) -> float:
         """Relative change of the thrust ratio between the windows, mean of the starts."""
@@ -282,7 +282,7 @@ def judge(signature: Signature, value: float, u: float, unit: str) -> Finding:
         return Finding(signature, value, u, unit, "not resolved", "not a number")
     if signature.value is not None:
         off = value / signature.value - 1.0
-        beyond = abs(value - signature.value) - WITHIN * abs(signature.value)
+        beyond = abs(value - signature.value) - AGREEMENT_RTOL * abs(signature.value)
         verdict = "agrees" if beyond <= 0.0 else "not resolved" if beyond <= u else "differs"
         text = f"differs by {100.0 * off:+.1f} %" if verdict == "differs" else f"{verdict}, {100.0 * off:+.1f} %"
         return Finding(signature, value, u, unit, verdict, text)

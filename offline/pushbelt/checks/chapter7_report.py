@@ -13,10 +13,10 @@ from rtcvt.html import COLOURS, number, percent, table, text
 from rtcvt.look import GREY, METAL
 from rtcvt.offline.pictures import cards, drawing, mark, over_sections, report, under, verdict
 from rtcvt.offline.pushbelt.checks.chapter7 import (
+    AGREEMENT_RTOL,
     OTHERS,
     REFINED,
-    STEADY,
-    WITHIN,
+    STEADY_RTOL,
     Finding,
     Verification,
     band,
@@ -48,7 +48,7 @@ def report_page(v: Verification) -> str:
             "Printed numbers",
             f"<p>Mean of {v.chapter.starts} starts that differ by a disturbance; the mean of as many others, on "
             "another machine, is within ± u in 19 of 20 cases. A verdict is firm if it is the same for all "
-            f"values within u. A number agrees within {percent(WITHIN)}. "
+            f"values within u. A number agrees within {percent(AGREEMENT_RTOL)}. "
             "The source regularises friction of the flanks at a speed that it does not print; here it is "
             f"{1e3 * v.parameters.contacts.friction.v_mu:g} mm/s.</p>\n",
             _signatures(v, "number"),
@@ -95,7 +95,7 @@ def _verdict(v: Verification) -> str:
     passed = f"energy and momentum balance of all {sum(map(len, v.starts.values()))} runs."
     said = verdict([text(f) for f in v.failures], passed, f"{len(v.failures)} of the proofs on the runs fail.")
     if v.unsteady:
-        said += f"<p>Thrust ratio changes by more than {percent(STEADY)} between the last two revolutions: "
+        said += f"<p>Thrust ratio changes by more than {percent(STEADY_RTOL)} between the last two revolutions: "
         said += f"{text(', '.join(v.unsteady))}.</p>\n"
     return said
 

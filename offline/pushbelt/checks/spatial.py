@@ -69,9 +69,9 @@ OFFSETS = (-1.5e-3, -0.75e-3, 0.0, 0.75e-3, 1.5e-3)  # of the belt on the primar
 POINT = {"omega_I": 260.0, "xi": 0.5, "F_O": 12e3}
 LOAD = Damper(kind="damper")  # of a unit without one, as in the plans of campaigns
 ENDS = ("entry of primary", "exit of primary", "entry of secondary", "exit of secondary")
-ENERGY = 1e-3  # of the throughput, of belts that carry more than twice their losses
-IDLE = 5e-3  # of the throughput of others, which is little more than their losses
-EQUAL = 1e-9  # m or rad: positions in line after 300 steps
+LOADED_ENERGY = 1e-3  # of the throughput, of belts that carry more than twice their losses
+IDLE_ENERGY = 5e-3  # of the throughput of others, which is little more than their losses
+POSITION_ATOL = 1e-9  # m or rad: positions in line after 300 steps
 
 
 @dataclass(frozen=True)
@@ -169,11 +169,11 @@ class Result:
     def claims(self) -> tuple[Limited, ...]:
         """Limits of quantities that are not planar: first those that fail the check, then those that are reported."""
         found = [
-            Limited("in line", f"{name}: difference from the hybrid belt after 300 steps", "m, rad", d, EQUAL)
+            Limited("in line", f"{name}: difference from the hybrid belt after 300 steps", "m, rad", d, POSITION_ATOL)
             for name, d in self.equal.items()
         ]
         found += [
-            Limited("energy", name, "of the throughput", abs(e), ENERGY if loaded else IDLE)
+            Limited("energy", name, "of the throughput", abs(e), LOADED_ENERGY if loaded else IDLE_ENERGY)
             for name, (e, loaded) in self.energy.items()
         ]
 

@@ -72,6 +72,42 @@ def shaft(sheaves, load, dt, b, pulley, omega_old, torque, turning):
     return omega_new, external, given, lost
 
 
+@inlined
+def slide(sheaves, dt, b, pulley, opening, spin, reaction, s, sd):
+    """Replace the rates of one loose sheave along its shaft and of its tilts.
+
+    Parameters as for `advance`; opening: the share of the groove's opening by which it moves, spin: half its angular
+    momentum [N m s].
+
+    Returns
+    -------
+    clamping force or force of the end stop [N]; powers of one sheave [W]: input by this force, loss in the axial
+    dampers, loss in the tilt dampers
+    """
+    R = reaction[pulley, 0]
+    z_old = sd[pulley, 0]
+    if b[2 * pulley] == 0.0:
+        F_C = b[2 * pulley + 1]
+        z_new = (sheaves.m * z_old + dt * (R - F_C - 0.5 * sheaves.d_z * z_old)) / (sheaves.m + 0.5 * dt * sheaves.d_z)
+    else:
+        z_new = opening * b[2 * pulley + 1]
+        F_C = R - sheaves.m * (z_new - z_old) / dt - 0.5 * sheaves.d_z * (z_new + z_old)
+    sd[pulley, 0] = z_new
+    a_old, b_old = sd[pulley, 1], sd[pulley, 2]
+    e = sheaves.Theta_t / dt + 0.5 * sheaves.d_t
+    g = 0.5 * spin
+    e_old = sheaves.Theta_t / dt - 0.5 * sheaves.d_t
+    f_x = e_old * a_old + g * b_old + reaction[pulley, 1] - sheaves.c_t * s[pulley, 1]
+    f_y = e_old * b_old - g * a_old + reaction[pulley, 2] - sheaves.c_t * s[pulley, 2]
+    det = e * e + g * g
+    a_new = (e * f_x + g * f_y) / det
+    b_new = (e * f_y - g * f_x) / det
+    sd[pulley, 1], sd[pulley, 2] = a_new, b_new
+    z_mean = 0.5 * (z_old + z_new)
+    tilting = 0.25 * sheaves.d_t * ((a_old + a_new) ** 2 + (b_old + b_new) ** 2)
+    return F_C, -F_C * z_mean, sheaves.d_z * z_mean * z_mean, tilting
+
+
 @compiled
 def advance(sheaves, load, b, dt, s, sd, turning, reaction, out, power):
     """Replace the rates `sd` by those after the step `dt`.
@@ -102,44 +138,16 @@ def advance(sheaves, load, b, dt, s, sd, turning, reaction, out, power):
         axial dampers, loss in the tilt dampers, loss in the load's shaft.
     """
     for pulley in range(2):
-        R = reaction[pulley, 0]
-        z_old = sd[pulley, 0]
-        if b[2 * pulley] == 0.0:
-            F_C = b[2 * pulley + 1]
-            z_new = (sheaves.m * z_old + dt * (R - F_C - 0.5 * sheaves.d_z * z_old)) / (
-                sheaves.m + 0.5 * dt * sheaves.d_z
-            )
-        else:
-            z_new = 0.5 * b[2 * pulley + 1]
-            F_C = R - sheaves.m * (z_new - z_old) / dt - 0.5 * sheaves.d_z * (z_new + z_old)
-        sd[pulley, 0] = z_new
-
         omega_old = sd[pulley, 3]
         torque = 2.0 * reaction[pulley, 3]
         omega_new, external, given, lost = shaft(sheaves, load, dt, b, pulley, omega_old, torque, turning)
         sd[pulley, 3] = omega_new
-
         spin = 0.25 * sheaves.J * (omega_old + omega_new)
-        a_old, b_old = sd[pulley, 1], sd[pulley, 2]
-        e = sheaves.Theta_t / dt + 0.5 * sheaves.d_t
-        g = 0.5 * spin
-        e_old = sheaves.Theta_t / dt - 0.5 * sheaves.d_t
-        f_x = e_old * a_old + g * b_old + reaction[pulley, 1] - sheaves.c_t * s[pulley, 1]
-        f_y = e_old * b_old - g * a_old + reaction[pulley, 2] - sheaves.c_t * s[pulley, 2]
-        det = e * e + g * g
-        a_new = (e * f_x + g * f_y) / det
-        b_new = (e * f_y - g * f_x) / det
-        sd[pulley, 1], sd[pulley, 2] = a_new, b_new
-
-        out[pulley, 0], out[pulley, 1], out[pulley, 2], out[pulley, 3] = R, F_C, torque, external
-        out[pulley, 4] = reaction[pulley, 1]
-        out[pulley, 5] = reaction[pulley, 2]
-        z_mean = 0.5 * (z_old + z_new)
-        power[pulley, 0] = -2.0 * F_C * z_mean
-        power[pulley, 1] = given
-        power[pulley, 4] = lost
-        power[pulley, 2] = 2.0 * sheaves.d_z * z_mean * z_mean
-        power[pulley, 3] = 0.5 * sheaves.d_t * ((a_old + a_new) ** 2 + (b_old + b_new) ** 2)
+        F_C, clamping, axial, tilting = slide(sheaves, dt, b, pulley, 0.5, spin, reaction, s, sd)
+        out[pulley, 0], out[pulley, 1], out[pulley, 2], out[pulley, 3] = reaction[pulley, 0], F_C, torque, external
+        out[pulley, 4], out[pulley, 5] = reaction[pulley, 1], reaction[pulley, 2]
+        power[pulley, 0], power[pulley, 1] = 2.0 * clamping, given
+        power[pulley, 2], power[pulley, 3], power[pulley, 4] = 2.0 * axial, 2.0 * tilting, lost
 
 
 @compiled

@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt.offline.pushbelt import loop
 from rtcvt.offline.pushbelt.compiled import compiled, spliced
 from rtcvt.offline.pushbelt.contact import flank, ledger, maxwell, sheave
 from rtcvt.offline.pushbelt.contact.element_element import Joint, joint, joint_energy, joint_forces
@@ -199,11 +200,8 @@ def run(
         Results at the n plot steps, and how many are valid: fewer than n if the belt left its place (a step that is too
         large, or clamping forces that are too small), or if rigid contacts were not solved (`rigid.FAILURE_ERROR`).
     """
-    inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
-    books, stocks = ledger.books(out.work), ledger.stocks(out.stored)
-    done = _run(m, x, scratch(m, x, n_p), inputs, np.empty(7), steps, dt, n_R, out, books, stocks)
-    return out, int(done)
+    return out, loop.advance(_run, m, x, scratch(m, x, n_p), inputs, steps, dt, n_R, out, out)
 
 
 @compiled
@@ -515,42 +513,21 @@ def _placed(q: Any, reach: float) -> bool:
     return well
 
 
-@compiled
-def _run(
-    m: Model,
-    x: State,
-    w: Scratch,
-    inputs: Any,
-    b: Any,
-    steps: int,
-    dt: float,
-    n_R: int,
-    out: Frames,
-    books: Any,
-    stocks: Any,
-) -> int:
-    e = w.elements
-    r = w.flanks.deflection.r
-    if r[0] == 0.0 and r[1] == 0.0:  # a new state: the deflections that belong to it
+@spliced
+def _settle(m: Model, x: State, w: Scratch) -> None:
+    """The deflections that belong to a new state."""
+    e, fl, mx = w.elements, w.flanks.points, w.flanks.deflection
+    if mx.r[0] == 0.0 and mx.r[1] == 0.0:
         directions(x.q, e.cs, e.sn)
-        contact_points(m.belt, m.sheaves, x.q, e.cs, e.sn, x.s, w.flanks.points)
-        newton(m.deflection, m.belt, w.flanks.points, w.flanks.deflection, 20)
-    share = 1.0 / steps
-    mean = out.pulley
-    pulley = w.sheaves.out
-    for n in range(inputs.shape[0] - 1):
-        directions(x.q, e.cs, e.sn)
-        directions(x.q_R, w.ring.cs, w.ring.sn)
-        book = books[n]
-        rest = out.rest[n]
-        for i in range(steps):
-            part = (i + 1.0) * share
-            for a in range(7):
-                b[a] = inputs[n, a] + part * (inputs[n + 1, a] - inputs[n, a])
-            step(m, x, w, b, dt, n_R, book, rest)
-            for p in range(2):
-                for a in range(6):
-                    mean[n, p, a] += pulley[p, a] * share
-        if not frame(m, x, w, n, out, stocks[n]):
-            return n
-    return inputs.shape[0] - 1
+        contact_points(m.belt, m.sheaves, x.q, e.cs, e.sn, x.s, fl)
+        newton(m.deflection, m.belt, fl, mx, 20)
+
+
+@spliced
+def _begin(m: Model, x: State, w: Scratch) -> None:
+    """Sines and cosines."""
+    directions(x.q, w.elements.cs, w.elements.sn)
+    directions(x.q_R, w.ring.cs, w.ring.sn)
+
+
+_run = loop.run_loop(_settle, _begin, step, frame)

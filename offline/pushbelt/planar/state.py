@@ -147,7 +147,7 @@ class FlankScratch(NamedTuple):
 class SheaveScratch(NamedTuple):
     """Of the sheaves."""
 
-    out: Annotated[Array, (2, 6), "N, N m", "outputs of `sheave.advance`"]
+    out: Annotated[Array, (2, "n_out"), "N, N m", "outputs of `sheave.advance`"]
     power: Annotated[Array, (2, 5), "W", "of `sheave.advance`"]
 
 
@@ -184,7 +184,7 @@ def frames(m: Model, n: int) -> Frames:
 def scratch(m: Model, x: State, n_p: int) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for the extended one."""
     N_E = m.belt.N_E
-    sizes = {"N_E": N_E, "N_B": m.belt.N_B, "n": len(mass(m.ring))}
+    sizes = {"N_E": N_E, "N_B": m.belt.N_B, "n": len(mass(m.ring)), "n_out": 6}
     deflection = maxwell((x.z.shape[1] - 1) // 2, N_E * n_p)._replace(z=x.z, r=x.r)
     return zeros(
         Scratch,

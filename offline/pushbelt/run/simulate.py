@@ -51,7 +51,7 @@ Array = NDArray[np.float64]
 
 _BLOCK = 50  # frames that are written, and lost, together ...
 _BLOCK_STEPS = 50_000  # ... and the largest number of their steps
-LOST = 1.0  # runaway speed loss: the secondary stands still, or has twice its speed
+RUNAWAY_LOSS = 1.0  # runaway speed loss: the secondary stands still, or has twice its speed
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _advance(made: Prepared, inputs: Array, done: int) -> tuple[Arrays, int, flo
         omega = frames.sd[-1, :, 3]
         if not run.limits[0] < ratio < run.limits[1]:
             ended = LIMIT
-        elif abs(1.0 - ratio * omega[1] / omega[0]) > LOST:
+        elif abs(1.0 - ratio * omega[1] / omega[0]) > RUNAWAY_LOSS:
             ended = RUNAWAY
     if ended < 0 and stop == n:
         ended = COMPLETE

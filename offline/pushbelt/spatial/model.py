@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt import loop
 from rtcvt.offline.pushbelt.compiled import compiled, inlined, spliced
 from rtcvt.offline.pushbelt.contact import ledger, maxwell
 from rtcvt.offline.pushbelt.contact.element_ring import saddle
@@ -41,6 +42,7 @@ from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.sheave import Load, load_energy
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import directions, zero
+from rtcvt.offline.pushbelt.planar.state import SheaveScratch
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring import ring as planar_ring
 from rtcvt.offline.pushbelt.ring.ring import (
@@ -181,8 +183,7 @@ class Scratch(NamedTuple):
     before: Annotated[Array, ("N_E", 2 * N_JOINT), "SI", "of `joint`"]
     reaction: Annotated[Array, (2, 2, 4), "N, N m", "by side and pulley (`flank.velocities`)"]
     flank_power: Annotated[Array, (2, 3), "W", "friction along, across, damper (`flank.velocities`)"]
-    pulley: Annotated[Array, (2, 7), "N, N m", "outputs of `sheave.advance`"]
-    sheave_power: Annotated[Array, (2, 5), "W", "of `sheave.advance`"]
+    sheaves: SheaveScratch
 
 
 def model(
@@ -260,7 +261,7 @@ def frames(m: Model, n: int) -> Frames:
 def scratch(m: Model, x: State, n_p: int = 2) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for front and rear arc."""
     sizes = {"N_E": m.belt.N_E, "N_B": m.belt.N_B, "n_p": n_p, "contacts": m.belt.N_E * n_p}
-    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2}
+    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2, "n_out": 7}
     w = zeros(Scratch, sizes)
 
     def of(side: Work, half: Half) -> Work:
@@ -286,10 +287,8 @@ def run(
     Frames, int
         Results at the n plot steps, and how many are valid: fewer than n if the belt left its place.
     """
-    inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
-    books, stocks = ledger.books(out.planar.work), ledger.stocks(out.planar.stored)
-    done = int(_run(m, x, scratch(m, x, n_p), inputs, np.empty(7), steps, dt, n_R, out, books, stocks))
+    done = loop.advance(_run, m, x, scratch(m, x, n_p), inputs, steps, dt, n_R, out, out.planar)
     _rooms(m, out)
     return out, done
 
@@ -410,11 +409,11 @@ def _meet_sheaves(
 
 
 @spliced
-def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any) -> None:
-    """One step; parameters as for `planar.model.step`."""
+def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any, rest: Any) -> None:
+    """One step; parameters as for `planar.model.step`. The unaccounted work `rest` is not summed."""
     belt, sheaves, body, J, _, _, guides, friction, law_left, law_right, load, mirrored = m
     q, u, s, sd, damper, turning, rub, left, right = x
-    on_left, on_right, cs, sn, R, f, N_joint, old, end, trial, pair, wrench, before, reaction, loss, pulley, power = w
+    on_left, on_right, cs, sn, R, f, N_joint, old, end, trial, pair, wrench, before, reaction, loss, pulleys = w
     element.move(q, u, cs, sn, R, dt)
     h = dt / n_R
     for _ in range(n_R - 1):
@@ -439,8 +438,8 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any)
     _rub_ring(m, guides[1], -1.0, right, on_right, end, R, f, dt, n_R)
     flank.velocities(belt, body, friction, dt, u, f, R, s, on_left.fl, on_right.fl, rub, old, trial, reaction, loss)
     element.gyrate(body, u, dt)
-    sheave.advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, pulley, power)
-    ledger.book_sheaves(book, dt, power)
+    sheave.advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, pulleys.out, pulleys.power)
+    ledger.book_sheaves(book, dt, pulleys.power)
     ledger.book_flanks(book, dt, loss)
     book.element_element_damping += lost_j
     book.element_ring_damping += n_left + n_right
@@ -526,6 +525,9 @@ def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> b
             out.joint[n, i, a] = N[a]
             if N[a] > 0.0:
                 flat.active[n, 0] += 1
+    for p in range(2):
+        for a in range(6):
+            flat.pulley[n, p, a] = out.pulley[n, p, a]
     _side_frame(x.left, w.left, n, 0, out)
     _side_frame(x.right, w.right, n, 1, out)
     for side in range(2):
@@ -543,50 +545,28 @@ def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> b
     return well
 
 
-@compiled
-def _run(
-    m: Model,
-    x: State,
-    w: Scratch,
-    inputs: Any,
-    b: Any,
-    steps: int,
-    dt: float,
-    n_R: int,
-    out: Frames,
-    books: Any,
-    stocks: Any,
-) -> int:
-    left = x.left
-    right = x.right
-    if left.r[0] == 0.0 and left.r[1] == 0.0:  # a new state: the deflections that belong to it
+@spliced
+def _settle(m: Model, x: State, w: Scratch) -> None:
+    """The deflections that belong to a new state."""
+    if x.left.r[0] == 0.0 and x.left.r[1] == 0.0:
         directions(x.q, w.cs, w.sn)
         element.frames_of(x.q, w.cs, w.sn, w.R)
         flank.contact_points(m.belt, m.sheaves, 1.0, x.q, w.R, x.s[0], w.left.fl)
         flank.contact_points(m.belt, m.sheaves, -1.0, x.q, w.R, x.s[1], w.right.fl)
         newton(m.left, m.belt, w.left.fl, w.left.mx, 20)
         newton(m.right, m.belt, w.right.fl, w.right.mx, 20)
-    share = 1.0 / steps
-    for n in range(inputs.shape[0] - 1):
-        directions(x.q, w.cs, w.sn)
-        element.frames_of(x.q, w.cs, w.sn, w.R)
-        directions(left.q_R, w.left.cs_R, w.left.sn_R)
-        directions(right.q_R, w.right.cs_R, w.right.sn_R)
-        book = books[n]
-        for i in range(steps):
-            part = (i + 1.0) * share
-            for a in range(7):
-                b[a] = inputs[n, a] + part * (inputs[n + 1, a] - inputs[n, a])
-            step(m, x, w, b, dt, n_R, book)
-            for p in range(2):
-                for a in range(7):
-                    out.pulley[n, p, a] += w.pulley[p, a] * share
-        for p in range(2):
-            for a in range(6):
-                out.planar.pulley[n, p, a] = out.pulley[n, p, a]
-        if not _frame(m, x, w, n, out, stocks[n]):
-            return n
-    return inputs.shape[0] - 1
+
+
+@spliced
+def _begin(m: Model, x: State, w: Scratch) -> None:
+    """Sines, cosines and rotation matrices."""
+    directions(x.q, w.cs, w.sn)
+    element.frames_of(x.q, w.cs, w.sn, w.R)
+    directions(x.left.q_R, w.left.cs_R, w.left.sn_R)
+    directions(x.right.q_R, w.right.cs_R, w.right.sn_R)
+
+
+_run = loop.run_loop(_settle, _begin, step, _frame)
 
 
 def _rooms(m: Model, out: Frames) -> None:

@@ -15,7 +15,7 @@ on the primary is at z = offset + tan(delta_0) (2 r_1 - r_I - r_O), `kinematics.
 secondary."""
 
 from rtcvt.offline.pushbelt.compiled import compiled
-from rtcvt.offline.pushbelt.contact.sheave import shaft
+from rtcvt.offline.pushbelt.contact.sheave import shaft, slide
 
 
 @compiled
@@ -52,35 +52,15 @@ def advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, out, power
             sd[side, pulley, 3] = omega_new
             if not mirrored and side != loose:
                 continue
-            R = reaction[side, pulley, 0]
-            z_old = sd[side, pulley, 0]
-            if b[2 * pulley] == 0.0:
-                F_C = b[2 * pulley + 1]
-                z_new = (sheaves.m * z_old + dt * (R - F_C - 0.5 * sheaves.d_z * z_old)) / (
-                    sheaves.m + 0.5 * dt * sheaves.d_z
-                )
-            else:
-                z_new = (0.5 if mirrored else 1.0) * b[2 * pulley + 1]
-                F_C = R - sheaves.m * (z_new - z_old) / dt - 0.5 * sheaves.d_z * (z_new + z_old)
-            sd[side, pulley, 0] = z_new
-            a_old = sd[side, pulley, 1]
-            b_old = sd[side, pulley, 2]
-            e = sheaves.Theta_t / dt + 0.5 * sheaves.d_t
-            g = 0.5 * spin
-            e_old = sheaves.Theta_t / dt - 0.5 * sheaves.d_t
-            f_x = e_old * a_old + g * b_old + reaction[side, pulley, 1] - sheaves.c_t * s[side, pulley, 1]
-            f_y = e_old * b_old - g * a_old + reaction[side, pulley, 2] - sheaves.c_t * s[side, pulley, 2]
-            det = e * e + g * g
-            a_new = (e * f_x + g * f_y) / det
-            b_new = (e * f_y - g * f_x) / det
-            sd[side, pulley, 1] = a_new
-            sd[side, pulley, 2] = b_new
-            z_mean = 0.5 * (z_old + z_new)
-            power[pulley, 0] -= F_C * z_mean
-            power[pulley, 2] += sheaves.d_z * z_mean * z_mean
-            power[pulley, 3] += 0.25 * sheaves.d_t * ((a_old + a_new) ** 2 + (b_old + b_new) ** 2)
+            opening = 0.5 if mirrored else 1.0
+            F_C, clamping, axial, tilting = slide(
+                sheaves, dt, b, pulley, opening, spin, reaction[side], s[side], sd[side]
+            )
+            power[pulley, 0] += clamping
+            power[pulley, 2] += axial
+            power[pulley, 3] += tilting
             if side == loose:
-                out[pulley, 0] = R
+                out[pulley, 0] = reaction[side, pulley, 0]
                 out[pulley, 1] = F_C
                 out[pulley, 4] = reaction[side, pulley, 1]
                 out[pulley, 5] = reaction[side, pulley, 2]

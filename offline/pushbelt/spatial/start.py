@@ -30,8 +30,8 @@ from rtcvt.offline.pushbelt.unit.taut_path import TautPath, place_on, taut_path
 
 Array = NDArray[np.float64]
 
-HOLD = 1e5  # [N/m] support of a node of the ring, so soft that a bend is some ten elements long
-STEEPEST = 0.03  # slope of a strand; terms of second order in angles are left out
+SUPPORT_STIFFNESS = 1e5  # [N/m] support of a node of the ring, so soft that a bend is some ten elements long
+MAX_SLOPE = 0.03  # slope of a strand; terms of second order in angles are left out
 
 
 def lift(m: Model, x: hybrid.State) -> State:
@@ -41,7 +41,7 @@ def lift(m: Model, x: hybrid.State) -> State:
     ------
     InputError
         The pulleys hold the belt so far out of line that a strand
-        is steeper than `STEEPEST`.
+        is steeper than `MAX_SLOPE`.
     """
     b, N_E, N_B = m.belt, m.belt.N_E, m.belt.N_B
     s, sd = np.tile(x.s, (2, 1, 1)), np.tile(x.sd, (2, 1, 1))
@@ -49,8 +49,8 @@ def lift(m: Model, x: hybrid.State) -> State:
     path = taut_path(x.q_R[None, :, :2], b.d_A)
     z_I, z_O = (0.0, 0.0) if m.mirrored else _crosswise(m, x, path, s, sd, deflection)
     span = float(path.d_A * np.sin(path.phi[0]))
-    if not abs(z_I - z_O) <= STEEPEST * span:
-        most = f"one that leaves the belt within {STEEPEST * span:g} m of its line at this ratio, {z_I - z_O:g} m"
+    if not abs(z_I - z_O) <= MAX_SLOPE * span:
+        most = f"one that leaves the belt within {MAX_SLOPE * span:g} m of its line at this ratio, {z_I - z_O:g} m"
         raise InputError("pushbelt", "pulleys.alignment_offset", b.d_align, most)
 
     def laid(points: Array) -> tuple[Array, Array, Array]:
@@ -75,7 +75,7 @@ def lift(m: Model, x: hybrid.State) -> State:
     planar_ring.shape_of(m.ring, x.q_R, cs_R, sn_R, shape)
     planar_ring.rate_of(m.ring, x.u_R, shape, rate)
     planar_ring.forces(m.ring, shape, rate, load, F_R, tension)
-    ring = lateral.resting(m.lateral, shape, cs_R, sn_R, tension, np.full(N_B, HOLD), laid(x.q_R)[0])
+    ring = lateral.resting(m.lateral, shape, cs_R, sn_R, tension, np.full(N_B, SUPPORT_STIFFNESS), laid(x.q_R)[0])
     q_R, u_R, s_R = _evened(m, x, ring, cs_R, sn_R)
     along = (np.hypot(x.u_R[:, 0], x.u_R[:, 1]) / m.lateral.l)[:, None]
     moved = 0.5 * along * (np.roll(ring, -1, axis=0) - np.roll(ring, 1, axis=0))

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 PLAY = 0.3e-3  # [m] usual endplay of a belt of this class without load
-MOST_PLAY = 2e-3  # [m] largest accepted endplay
+MAX_PLAY = 2e-3  # [m] largest accepted endplay
 USUAL_MU = 0.2  # steel on steel in oil
-RIM = 0.5e-3  # [m] by which the rim of a drawn sheave may differ from that of the pulleys
-OUTLINE = 0.3e-3, np.radians(1.0)  # [m], [rad] by which z_P and delta_0 may differ from the drawn outline
-MOST_OVER = 3.0  # largest excess of the elements of a case over the room in the unloaded ring, in thicknesses
+RIM_ATOL = 0.5e-3  # [m] by which the rim of a drawn sheave may differ from that of the pulleys
+OUTLINE_ATOL = 0.3e-3, np.radians(1.0)  # [m], [rad] by which z_P and delta_0 may differ from the drawn outline
+MAX_EXCESS = 3.0  # largest excess of the elements of a case over the room in the unloaded ring, in thicknesses
 FORCE, RATE = 0, 1  # input at the sheaves of a pulley: clamping force, or end stop that moves at a rate
 TORQUE, SPEED = 0, 1  # input at the secondary shaft
 
@@ -299,7 +299,7 @@ class Parameters(Unit):
         r = (self.ring.l_R - 2.0 * self.pulleys.d_A) / (2.0 * np.pi)
         whole = belt(self)
         play = endplay(whole, np.pi, np.pi, r, r) if r > whole.h_off else -np.inf
-        if not 0.0 <= play <= MOST_PLAY:
+        if not 0.0 <= play <= MAX_PLAY:
             if play == -np.inf:
                 raise ValueError(
                     f"ring.l_R = {1e3 * self.ring.l_R:g} mm goes round d_A = {1e3 * self.pulleys.d_A:g} mm"
@@ -307,15 +307,15 @@ class Parameters(Unit):
             number = e.N_E0 + int(np.floor((play - PLAY) / e.t_R))
             raise ValueError(
                 f"ring.l_R = {1e3 * self.ring.l_R:g} mm leaves {e.N_E0} elements {1e3 * play:.2f} mm of endplay; 0 to "
-                f'{1e3 * MOST_PLAY:g} mm are allowed: l_R = "{1e3 * _fitting_ring(whole):.2f} mm" fits, or N_E0 = '
+                f'{1e3 * MAX_PLAY:g} mm are allowed: l_R = "{1e3 * _fitting_ring(whole):.2f} mm" fits, or N_E0 = '
                 f"{number}"
             )
         for case in self.case:
             number = case.N_E0 or e.N_E0
             left = endplay(belt(self, N_E0=number), np.pi, np.pi, r, r)
-            if not -MOST_OVER * e.t_R < left <= MOST_PLAY:
-                most = number + int(np.ceil((left + MOST_OVER * e.t_R) / e.t_R)) - 1
-                least = number + int(np.ceil((left - MOST_PLAY) / e.t_R))
+            if not -MAX_EXCESS * e.t_R < left <= MAX_PLAY:
+                most = number + int(np.ceil((left + MAX_EXCESS * e.t_R) / e.t_R)) - 1
+                least = number + int(np.ceil((left - MAX_PLAY) / e.t_R))
                 raise ValueError(
                     f"case '{case.name}', N_E0 = {number}: ring.l_R = {1e3 * self.ring.l_R:g} mm leaves "
                     f"{1e3 * left:.2f} mm of endplay; {least} to {most} elements fit, and without this key "
@@ -330,15 +330,15 @@ class Parameters(Unit):
         y, half = np.array(e.outline).T
         width, lower, upper = np.interp((e.y_P, e.y_F0, e.y_F1), y, half)
         angle = float(np.arctan2(upper - lower, e.y_F1 - e.y_F0))
-        if abs(width - e.z_P) > OUTLINE[0]:
+        if abs(width - e.z_P) > OUTLINE_ATOL[0]:
             ask(self.source, "element.z_P", e.z_P, f"the outline has {width:.4g} m at y_P; which of the two is meant?")
-        if abs(angle - e.delta_0) > OUTLINE[1]:
+        if abs(angle - e.delta_0) > OUTLINE_ATOL[1]:
             told = f"the outline's flanks have {np.degrees(angle):.3g} deg; which of the two is meant?"
             ask(self.source, "element.delta_0", e.delta_0, told)
         if self.sheaves is not None:
             for name, profile in (("loose", self.sheaves.loose), ("fixed", self.sheaves.fixed)):
                 rim, r_max = profile.disc[-1][0], self.pulleys.r_max
-                if abs(rim - r_max) > RIM:
+                if abs(rim - r_max) > RIM_ATOL:
                     raise ValueError(
                         f"sheaves.{name}.disc ends at {1e3 * rim:g} mm, pulleys.r_max is {1e3 * r_max:g} mm: one rim; "
                         "draw these sheaves, or delete the tables [sheaves] and give pulleys.a and A"

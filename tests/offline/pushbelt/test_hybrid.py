@@ -58,7 +58,7 @@ def test_flank_friction_never_leaves_the_cone(case: str, row: int, v_mu: float, 
     most = 0.0
     for k in range(400):
         held = inputs[k // 100 : k // 100 + 1].repeat(2, axis=0)
-        assert hy._run(m, x, w, held, np.empty(7), 1, dt, n_R, out, books, stocks) == 1
+        assert hy._run(m, x, w, held, np.empty(7), 1, dt, n_R, out, books, stocks, out.rest) == 1
         N, T = w.flanks.points.N[:, 0], np.linalg.norm(w.flanks.points.T[:, 0], axis=1)
         assert (T[w.flanks.points.pulley >= 0] <= m.friction.mu * N[w.flanks.points.pulley >= 0] * (1.0 + 1e-9)).all()
         most = max(most, (T[N > 10.0] / N[N > 10.0]).max())

@@ -83,7 +83,7 @@ def test_operating_points_come_from_a_recording(tmp_path):
     result = simulate(one.build("hybrid"), one.scenario[0])
     result.recording().save(path)
     found = choice.points_of(path, parameters, PLAN.space)
-    assert len(found) == choice.MOST
+    assert len(found) == choice.MAX_POINTS
     rows = [int(np.argmin(np.abs(result["ratio.i"] - i))) for i in found[:, 0]]
     assert_allclose(found[:, 3], result["thrust.secondary"][rows] / 1e4, rtol=0.05)
     power = result["belt.T_O"] * np.cos(belt(parameters).delta_0)

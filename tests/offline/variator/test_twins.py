@@ -15,7 +15,7 @@ from rtcvt.offline.variator import tasks
 from rtcvt.offline.variator.plan import load_plan, names_of, runs_of
 from rtcvt.offline.variator.twins import (
     ACROSS,
-    LEAST,
+    MIN_POINTS,
     Twins,
     across_of,
     differences,
@@ -71,7 +71,7 @@ def test_a_difference_is_told_from_scatter_and_its_law_is_found() -> None:
     assert found["thrust ratio"].heldout < 0.02
     assert found["thrust ratio"].crossed < 0.02
     assert found["misalignment"].heldout < 0.1 * found["misalignment"].without
-    assert laws(some(LEAST - 1, lambda z: z[:, 0])) == []
+    assert laws(some(MIN_POINTS - 1, lambda z: z[:, 0])) == []
 
 
 @pytest.mark.slow

@@ -42,7 +42,12 @@ def imports(file):
 
 # what a function of the interface returns, for type checkers; and names that `rtcvt` looks up when it is asked for them
 FOR_TYPES = {
-    "rtcvt.interface": {"rtcvt.offline.variator.campaign", "rtcvt.offline.variator.reduction"},
+    "rtcvt.interface": {
+        "rtcvt.offline.variator.campaign",
+        "rtcvt.offline.variator.reduction",
+        "rtcvt.fmu.calibration",
+        "rtcvt.fmu.gradient",
+    },
     "rtcvt": {"rtcvt.recording", "rtcvt.interface"},
 }
 GRAPH = {name: sorted({*imports(file)} & MODULES.keys() - FOR_TYPES.get(name, set())) for name, file in MODULES.items()}

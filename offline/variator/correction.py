@@ -34,7 +34,7 @@ from rtcvt.errors import InputError
 from rtcvt.kind import Progress
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.variator.alignment import Samples, load_samples
-from rtcvt.offline.variator.laws import NEAR, MAX_SLIP, Data, data_of, moving_places, shift_factor, usable
+from rtcvt.offline.variator.laws import MAX_SLIP, NEAR, Data, data_of, moving_places, shift_factor, usable
 from rtcvt.offline.variator.pod import Basis
 from rtcvt.offline.variator.pod import coefficients as pod_coefficients
 from rtcvt.offline.variator.process import Process, fit

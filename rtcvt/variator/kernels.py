@@ -77,7 +77,7 @@ from rtcvt.kernel import FAILED, SATURATED, kernel
 from rtcvt.model.coupling import coupling_energy, coupling_jacobian, coupling_loss, coupling_rates, coupling_torque
 from rtcvt.model.places import end_of, entry
 from rtcvt.model.stepping import HUGE, MAX_TRIALS, MIN_PART, REFINEMENT, enter, leave, rough, start_status
-from rtcvt.numerics.elementary import clip, cos, exp, sin
+from rtcvt.numerics.elementary import clip, cos, exp, sin, snapped
 from rtcvt.numerics.integrators import ROS2_GAMMA, implicit_matrix, ros2_error, ros2_new, ros2_side, ros2_stage
 from rtcvt.numerics.linalg import lu_solve
 from rtcvt.variator.layout import (
@@ -663,8 +663,7 @@ def efficiency(P_I, P_O, lost_I, lost_O):
 
 @kernel
 def angle_of(ratio, data, w):
-    """Angle phi [rad] of a ratio, by bisection between the end stops and a last step of Newton's method, by which its
-    derivatives are those of the inverse function."""
+    """Angle phi [rad] of a ratio by bisection between the end stops; a step of Newton's method gives its derivative."""
     low = data[D.PHI_MIN]
     high = data[D.PHI_MAX]
     for _ in range(60):
@@ -675,7 +674,8 @@ def angle_of(ratio, data, w):
         else:
             high = middle
     geometry(low, data, w)
-    return clip(low + (ratio - w[Q.I_G]) / w[Q.DI_G], data[D.PHI_MIN], data[D.PHI_MAX])
+    newton = clip(low + (ratio - w[Q.I_G]) / w[Q.DI_G], data[D.PHI_MIN], data[D.PHI_MAX])
+    return snapped(newton, 0.5 * (low + high))
 
 
 @kernel

@@ -47,7 +47,7 @@ def keep(picture: Figure, folder: Path, name: str) -> None:
 
 
 def draw_section_3(folder: Path) -> None:
-    unit = load_unit(DRIVES / "section_3.toml")
+    unit = load_unit("verification_belt")
     run = rigid_elements.simulate(unit, unit.scenario[0])
     found = rigid_elements.signals(run, unit)
     picture = Figure(figsize=(9.0, 4.6))

@@ -379,6 +379,8 @@ def _kubas_figures(v: Verification) -> list[str]:
             _trace(r, "Fig. 12", "N"),
             _trace(r, "Fig. 13", "T"),
         ]
+    if "verification_belt" in v.runs:
+        parts.append(_speeds(v.runs["verification_belt"], "Fig. 7"))
     for name in ("accessory_5pk", "mirrored", "mirrored, 120 elements"):
         if name in v.runs:
             r = v.runs[name]

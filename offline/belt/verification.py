@@ -55,6 +55,7 @@ SOURCE = {
     "two_pulley_belt": "Ntarladima, Pieber and Gerstmayr 2023",
     "two_pulley_5pk": "Kubas 2017",
     "accessory_5pk": "Kubas 2017",
+    "verification_belt": "Kubas 2017",
 }
 
 
@@ -363,6 +364,8 @@ def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None, seed:
         drive = unit if name == unit.name else read_belt_unit(read_unit_file(name))
         runs[name] = result(_case("own mesh", drive, drive.scenario[0]), folder, progress)
     changes = discretisation(runs[unit.name], comparisons[0].full)
+    if "verification_belt" in runs:
+        quotes += _section_3(runs["verification_belt"])
     if "two_pulley_5pk" in runs:
         quotes += _section_4(runs["two_pulley_5pk"])
     if unit.name == "accessory_5pk":
@@ -505,6 +508,21 @@ def roughness(r: Result, place: str) -> float:
     inner = np.min(abs(s[:, None] - path.knots), axis=1) > 0.02
     chosen = inner & (section % 2 == (0 if place == "spans" else 1))
     return float(np.sqrt(np.mean(alternating[chosen] ** 2)))
+
+
+def _section_3(r: Result) -> list[Quote]:
+    """Kubas 2017, section 3, whose geometry and inputs are not printed: slip is creep, and the driven pulley rings."""
+    slip = 1.0 - _late(r, "driven.w") / _late(r, "driving.w")
+    slack, tight = sorted((_late(r, "driving_driven.F"), _late(r, "driven_driving.F")))
+    creep = (tight - slack) / (r.case.unit.belt.EA + tight)
+    rings = r.series["driven.w"][(r.time > 0.3) & (r.time < 0.5)]
+    swing, left = float(np.ptp(rings)), float(np.ptp(r.series["driven.w"][r.time > r.time[-1] - 0.2]))
+    return [
+        _said("3, Fig. 7", "slip, and creep by the tensions", "as measured", f"{_percent(slip)}, {_percent(creep)}",
+              abs(slip / creep - 1.0), 0.15),
+        _said("3, Fig. 7", "swing of the driven speed after 0.3 s, and at the end", "is damped",
+              f"{swing:.2g}, {left:.2g} rad/s", left / swing, 0.5),
+    ]  # fmt: skip
 
 
 def _section_4(r: Result) -> list[Quote]:

@@ -2,7 +2,6 @@
 
 import math
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from rtcvt.offline.belt.shafts import Shafts
 from rtcvt.scenario import Scenario, Table
 from rtcvt.unitfile import UnitFile
 
-SECTION_3 = (Path(__file__).parents[2] / "data" / "belt" / "section_3.toml").read_text(encoding="utf-8")
+SECTION_3 = load_unit("verification_belt").text
 
 
 def section_3(**changes):

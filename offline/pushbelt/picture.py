@@ -3,7 +3,8 @@
 The first six diagrams are those of Cebulla 2014, Figs. 7.2 to 7.4: contact forces of an element over the belt
 coordinate, primary arc to slack span, each section with the same width. Lines are means over the last window, or over
 each window of a run with branches; grey is one element on its last way round. A field is a force per length of belt;
-times the thickness t_R it is the force on an element. Friction along the belt is that on the pulley, as in the source.
+times the thickness t_R it is the force on an element. A spatial belt also has its elements' roll, yaw and place out of
+the plane, which its misalignment makes. Friction along the belt is that on the pulley, as in the source.
 """
 
 from pathlib import Path
@@ -63,7 +64,8 @@ def picture(path: Path) -> Figure:
 
 def _drawn(file: h5py.File) -> Figure:
     fields = f"fields/{_FORCES[0][0]}" in file
-    rows = 7 if fields else 2
+    across = "spatial/angle" in file and "elements/sigma" in file
+    rows = (7 if fields else 2) + across
     figure = Figure(figsize=(11.0, 2.0 * rows + 0.7), layout="constrained")
     grid = figure.subplots(rows, 2, squeeze=False)
     if fields:
@@ -79,6 +81,8 @@ def _drawn(file: h5py.File) -> Figure:
             if len(names) > 1:
                 ax.legend(fontsize=8, frameon=False, ncols=len(names))
         _map(figure, grid[4, 1], file)
+    if across:
+        _across(file, *grid[-3])
     _times(file, grid[-2:])
     return _titled(figure, file)
 
@@ -149,6 +153,18 @@ def _map(figure: Figure, ax: Axes, file: h5py.File) -> None:
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("time [s]")
     figure.colorbar(image, ax=ax, label="element-pulley, normal [N]", pad=0.01)
+
+
+def _across(file: h5py.File, angles: Axes, place: Axes) -> None:
+    """Roll, yaw and place out of the plane of each element at the end of a run of a spatial belt."""
+    order = np.argsort(file["elements/sigma"][-1])
+    sigma = file["elements/sigma"][-1][order]
+    _along(angles, "at the end [mrad]")
+    for k, name in enumerate(("roll", "yaw")):
+        angles.plot(sigma, 1e3 * file["spatial/angle"][-1][order, k], color=COLOURS[k], lw=1.0, label=name)
+    angles.legend(fontsize=8, frameon=False, ncols=2)
+    _along(place, "out of the plane at the end [mm]")
+    place.plot(sigma, 1e3 * file["spatial/position"][-1][order], color=COLOURS[2], lw=1.0)
 
 
 def _times(file: h5py.File, grid: Any) -> None:

@@ -1,5 +1,6 @@
 """The picture of a full run shows the forces that the file holds, whatever the run observed."""
 
+import h5py
 import numpy as np
 import pytest
 from matplotlib.image import imread
@@ -7,7 +8,7 @@ from typer.testing import CliRunner
 
 from rtcvt.cli import app
 from rtcvt.offline.pushbelt.kind import KIND
-from rtcvt.offline.pushbelt.picture import picture
+from rtcvt.offline.pushbelt.picture import _drawn, picture
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import Branch, Case, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
@@ -55,6 +56,22 @@ def test_forces_are_those_of_the_file(folder):
     assert drawn[1]["mean"] == pytest.approx(push, rel=1e-5)
     assert np.sign(drawn[2]["mean"] @ longitudinal) == -1.0  # that on the pulley
     assert all("one element" in d for d in drawn)
+
+
+def test_a_spatial_belt_is_drawn_out_of_its_plane(folder, tmp_path):
+    with h5py.File(tmp_path / "spatial.h5", "w") as file, open_run(folder / "case.h5") as planar:
+        for name in planar:
+            planar.copy(name, file)
+        file.attrs.update(planar.attrs)
+        sigma = file["elements/sigma"][()]
+        file["spatial/angle"] = 1e-3 * np.stack([sigma, -sigma], axis=-1)
+        file["spatial/position"] = 2e-3 * sigma
+        angles, place = _drawn(file).axes[10:12]
+    for ax, factor in ((angles, 1.0), (place, 2.0)):
+        x, y = ax.lines[-2 if ax is angles else -1].get_data()
+        assert (np.diff(x) >= 0.0).all()
+        np.testing.assert_allclose(y, factor * x)
+    assert [t.get_text() for t in angles.get_legend().get_texts()] == ["roll", "yaw"]
 
 
 def test_windows_of_a_run_with_branches(folder):

@@ -87,7 +87,7 @@ def performance(system: System, settings: Mapping[str, Any], progress: Progress)
         h = model.step_size
         inputs = {asked: FULL} | ({slope: on} if on else {})
         scenario = Scenario(name="full throttle", duration=duration, inputs=inputs)
-        time = np.arange(round(duration / h) + 1) * h
+        time: Array = np.linspace(0.0, round(duration / h) * h, round(duration / h) + 1)
         instance = model.instantiate()
         apply_parameters(instance, given, "full throttle")
         v = np.empty(0)

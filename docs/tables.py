@@ -564,19 +564,6 @@ LOADS = ((-0.9, -0.5), (-0.5, -0.2), (-0.2, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 
 
 
 @in_pages
-def campaign_space() -> str:
-    """Range of the shipped plan's operating points."""
-    plan = tomllib.loads((ROOT / "offline/variator/pushbelt_24mm.toml").read_text(encoding="utf-8"))["space"]
-    names = {
-        "ratio": "ratio i at the rocking edges",
-        "speed": "speed of the primary",
-        "torque_ratio": "torque ratio xi",
-        "clamping_force": "clamping force F_O",
-    }
-    return table(("", "from", "to"), [(said, *map(str, plan[key])) for key, said in names.items()])
-
-
-@in_pages
 def campaign_load() -> str:
     """Settled belts and force steps by torque ratio."""
     steady = {w["run"]: w for w in windows("pushbelt_24mm") if w["window"] == "steady"}

@@ -197,7 +197,7 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
         say(f"recording: {output}")
 
 
-def _drive_of(label: str, run: Any, unit: Unit, given: dict[str, Any], settings: dict[str, Any]) -> Any:
+def _drive_of(label: str, run: Any, unit: Any, given: dict[str, Any], settings: dict[str, Any]) -> Any:
     """Stored results of a run, for a report with those of runs at full throttle."""
     from rtcvt.offline.car_figures import performance
     from rtcvt.offline.cars import drive_of

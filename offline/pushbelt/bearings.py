@@ -23,7 +23,7 @@ from rtcvt.offline.orders import order_amplitude
 Array = NDArray[np.float64]
 
 ORDERS = (1, 2, 3)  # of element passing
-LEAST = 3.0  # elements that pass in a window of which orders are told
+MIN_PASSING = 3.0  # elements that pass in a window of which orders are told
 
 
 def bearing_forces(file: h5py.File, rows: slice = slice(None)) -> Array:
@@ -50,7 +50,7 @@ def passing_orders(file: h5py.File, rows: slice = slice(None)) -> dict[int, list
     """
     crossed = np.asarray(file["crossings"][rows], dtype=np.float64)
     each = np.diff(crossed)
-    if each.size == 0 or abs(crossed[-1] - crossed[0]) < LEAST:
+    if each.size == 0 or abs(crossed[-1] - crossed[0]) < MIN_PASSING:
         return {}
     force, angle, most = bearing_forces(file, rows), 2.0 * math.pi * crossed, 0.5 / np.abs(each).max()
     return {

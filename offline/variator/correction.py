@@ -219,7 +219,7 @@ def _shifting(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> tuple
     z = _windows_at(t, model)
     k = data_of(t.windows, z[:, 4])[0]["k"]
     kept = used[t.of[k.rows]]
-    return z[k.rows[kept]], Data(*(a[kept] for a in k))
+    return z[k.rows[kept]], Data(k.rows[kept], k.values[kept], k.weights[kept])
 
 
 def _windows_at(t: Spatial, model: ReducedModel) -> Array:

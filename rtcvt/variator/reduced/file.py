@@ -71,7 +71,12 @@ def rounded(model: ReducedModel) -> ReducedModel:
         peak_networks=networks(model.peak_networks),
         networks=networks(model.networks),
         fields=tuple(
-            replace(f, **{k: single_precision(getattr(f, k)) for k in ("modes", "weights", "across")})
+            replace(
+                f,
+                modes=single_precision(f.modes),
+                weights=single_precision(f.weights),
+                across=single_precision(f.across),
+            )
             for f in model.fields
         ),
     )

@@ -173,8 +173,8 @@ def lateral_outputs(x, p, data, y, work):
         a = end_motion(0, 0, j, 1.0, 1.0, T, T, x, p, data)
         b = end_motion(0, 1, j, 1.0, 1.0, T, T, x, p, data)
         found = 0.5 * (a + b)
-        for k in range(1, K + 1):
-            if k % 2 == 1:
-                z = x[at + 1 + k] - 2.0 / (k * math.pi) * (a + b)
-                found += z if k % 4 == 1 else -z
+        sign = 1.0
+        for k in range(1, K + 1, 2):
+            found += sign * (x[at + 1 + k] - 2.0 / (k * math.pi) * (a + b))
+            sign = -sign
         y[int(data[D.Y_LATERAL]) + j] = found

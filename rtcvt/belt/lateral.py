@@ -33,6 +33,12 @@ LARGE = 0.1  # share of its length from which a span's swing is beyond these equ
 
 
 @kernel
+def odd(n):
+    """1 if a number from 0 on is odd, else 0: C's remainder has another sign than Python's, and kernels have none."""
+    return n - 2 * int(0.5 * n)
+
+
+@kernel
 def end_motion(rate, end, j, t, h, T_0, T_1, x, p, data):
     """Motion of the start (end = 0) or end (1) of span j [m] at t from the start of a step h; `rate` 1: its rate."""
     i = j if end == 0 else places.after(j, data)
@@ -74,13 +80,13 @@ def lateral_rates(j, t, h, T_0, T_1, state, out, x, p, data, work):
     longer = 0.5 * (b - a) * (b - a) / L
     for n in range(1, K + 1):
         share = 2.0 / (n * math.pi)
-        sign = 1.0 if n % 2 == 1 else -1.0
+        sign = 1.0 if odd(n) == 1 else -1.0
         z = work[state + n - 1] - share * (a + sign * b)
         longer += 0.25 * L * n * n * k_1 * k_1 * z * z
     force = T + p[BeltP.EA] * longer / data[D.BELT_LENGTH] - m * v * v
     for k in range(1, K + 1):
         share = 2.0 / (k * math.pi)
-        sign = 1.0 if k % 2 == 1 else -1.0
+        sign = 1.0 if odd(k) == 1 else -1.0
         kappa = k * k_1
         z = work[state + k - 1] - share * (a + sign * b)
         pull = -(force + data[D.EI] * kappa * kappa) * kappa * kappa * z / m
@@ -92,7 +98,7 @@ def lateral_rates(j, t, h, T_0, T_1, state, out, x, p, data, work):
         )
         pull -= 2.0 * v / L * (b_rate - a_rate) * share * (1.0 + sign)
         for n in range(1, K + 1):
-            if (k + n) % 2 == 1:
+            if odd(k + n) == 1:
                 other = 2.0 / (n * math.pi)
                 z_rate = work[state + K + n - 1] - other * (a_rate - sign * b_rate)
                 pull -= 8.0 * v / L * k * n / (k * k - n * n) * z_rate
@@ -120,7 +126,7 @@ def swing_spans(h, x, p, data, work):
             a = end_motion(0, 0, j, 0.0, h, T_0, T_1, x, p, data)
             b = end_motion(0, 1, j, 0.0, h, T_0, T_1, x, p, data)
             for k in range(1, K + 1):
-                x[modes + k - 1] = 2.0 / (k * math.pi) * (a + (b if k % 2 == 1 else -b))
+                x[modes + k - 1] = 2.0 / (k * math.pi) * (a + (b if odd(k) == 1 else -b))
         q = x[places.x_flow(data)]
         omega = span_frequency(j, q, T_1, p, data, work)
         decay = 0.0

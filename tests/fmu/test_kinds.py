@@ -12,6 +12,7 @@ from fmpy.validation import validate_fmu
 from marks import slow
 from native_host import H, Hosted
 
+from rtcvt.belt.unit import Lateral
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import own_platform, write_unit
 from rtcvt.kind import load_unit
@@ -23,7 +24,7 @@ SCALE = {"clutch.u": 0.7, "control.theta": 0.3, "a.w": 20.0, "b.w": 20.0, "contr
          "control.r": 0.05}  # fmt: skip
 PARTS = {"clutch": 4, "clutch_control": 2, "engine": 1, "cvt_control": 0, "torque_converter": 2, "shift_control": 0}
 # with an output that is zero or less now and then
-BELTS = {"two_pulley_belt hybrid": {"P2__mu": 0.2},
+BELTS = {"two_pulley_belt hybrid": {"P2__mu": 0.2}, "two_pulley_belt hybrid swings": {"P2__mu": 0.2},
     "accessory_5pk hybrid": {"alternator__mu": 0.15, "belt__v_start": 12.0}, "accessory_5pk rigid": {},
     "accessory_6pk hybrid": {}}  # fmt: skip
 
@@ -67,8 +68,11 @@ def test_a_part_of_a_drive(tmp_path, name):
 @pytest.mark.parametrize("name", [n if "two" in n else slow(n) for n in BELTS])
 def test_a_belt_drive(tmp_path, name):
     """With torques at which wraps slip, now and then."""
-    unit, fidelity = name.split()
-    model = load_unit(unit).build(fidelity)
+    unit, fidelity, *swings = name.split()
+    drive = load_unit(unit)
+    if swings:
+        drive = drive.model_copy(update={"lateral": Lateral(modes=2)})
+    model = drive.build(fidelity)
 
     def inputs(k):
         return {v.name: 3.0 * (v.nominal or 1.0) * math.sin((3.0 + 2.0 * i) * 6 * k * H)

@@ -6,9 +6,9 @@ ratio xi ~ 1/F_O, kappa ~ 1/F_O and f ~ F_O these are
 
     dg/dxi >= 0,     sign(xi) (f dg/df - xi dg/dxi - kappa dg/dkappa) <= 0 where |xi| >= `ELASTIC`
 
-Outside the data a coordinate is clamped, so at the limits of the data the same must hold without its term. Both are
-linear in the splines' coefficients c. Those along i are weights of slices that are independent of each other, so the
-nearest c of a slice is a quadratic problem of some thousand numbers, ``min |c - c_0|^2/2`` with ``A c <= 0``: its dual,
+Outside the data a coordinate is clamped, so at the limits of kappa and f the same must hold without its term; not at
+those of xi, near which belts slip as a whole, under large forces first. Both are linear in the splines' coefficients c.
+Those along i are weights of slices that are independent of each other, so the nearest c of a slice is a quadratic problem of some thousand numbers, ``min |c - c_0|^2/2`` with ``A c <= 0``: its dual,
 ``c = c_0 - A' mu`` with mu >= 0, by the accelerated gradient method (Beck and Teboulle 2009, with the restart of
 O'Donoghue and Candes 2015).
 """
@@ -70,7 +70,7 @@ def _conditions(model: ReducedModel, shape: tuple[int, ...], i: float) -> sp.csr
     ends = [np.abs(g.ravel()) == 1.0 for g in np.meshgrid(*t, indexing="ij")]
     loaded = np.repeat(load, t[1].size * t[2].size)
     rows = []
-    for clamped in product((False, True), repeat=3):
+    for clamped in product((False,), (False, True), (False, True)):
         there = np.flatnonzero(np.all([e for e, c in zip(ends, clamped, strict=True) if c], axis=0) & (loaded != 0.0))
         kept = [term for term, c in zip(terms, clamped, strict=True) if not c]
         if kept:

@@ -19,7 +19,7 @@ from rtcvt.offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Pass
 from rtcvt.unitfile import find_unit, parse_unit_file
 from rtcvt.variator.reduced.coordinates import Coordinate
 from rtcvt.variator.reduced.file import write_reduced
-from rtcvt.variator.reduced.model import Peak, ReducedField, ReducedModel
+from rtcvt.variator.reduced.model import CORRECTIONS, Peak, ReducedField, ReducedModel
 from rtcvt.variator.regression import SMALL_SPEED_LOSS
 from rtcvt.variator.unit import read_variator
 
@@ -266,7 +266,7 @@ def test_check_writes_report_and_figures_and_says_what_is_missed(folder, rtcvt):
 def test_what_ships_is_checked_against_the_spatial_belt_and_the_planar_laws_against_the_planar_one(
     folder, reduced, rtcvt
 ):
-    correction = np.zeros((3, 3, 3, 3, 7))
+    correction = np.zeros((3, 3, 3, 3, len(CORRECTIONS) + 1))
     correction[..., 0] = 0.03
     write_reduced(replace(reduced, correction=correction), folder / "constant.h5")
     for end in ("heldout", "heldout_spatial"):

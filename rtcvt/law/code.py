@@ -4,8 +4,8 @@
     python = "my_law.py"
     sample = "10 ms"
     inputs = { slip = "1" }
-    parameters = { k = { value = "500 kN/s", unit = "N/s" } }
-    states.more = { unit = "N", start = "5000" }
+    parameters = { k = { value = "500 kN/s", unit = "N/s" }, F_0 = { value = "5 kN", unit = "N" } }
+    states.more = { unit = "N", start = "F_0" }
     outputs.F = { unit = "N" }
 
 and in ``my_law.py``::

@@ -79,7 +79,7 @@ class D(Places):
     STATES = "of the states"
     NUMBERS = "of the constants"
     RESULTS = "of the results"
-    REGISTERS = "registers", lambda d: d.RESULTS + d.N_CODE
+    REGISTERS = "registers", lambda d: d.RESULTS + d.N_CODE + d.N_S  # the latter for laws in Python
     SAVED = "states before a step", lambda d: d.N_X
     NEW = "outputs of a step", lambda d: d.N_Y
     FOLLOWING = "next states", lambda d: d.N_S

@@ -4,6 +4,7 @@ import math
 import re
 from functools import partial
 from pathlib import Path
+from textwrap import dedent
 
 import fmpy
 import numpy as np
@@ -21,6 +22,7 @@ from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
+from rtcvt.law import code as page
 from rtcvt.law.file import _Writer
 from rtcvt.law.kernels import D
 from rtcvt.simulate import simulate
@@ -258,6 +260,18 @@ def test_code_runs_with_permission_alone(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "ran").exists()
     assert command_line(monkeypatch, capsys)("--allow-code", *words)[0] == 0
     assert (tmp_path / "ran").exists()
+
+
+def test_states_of_code_have_room_without_operations(tmp_path, monkeypatch):
+    """The example of the page, whose start values are parameters."""
+    monkeypatch.setenv(ALLOW, "1")
+    blocks = [dedent(part) for part in re.findall(r"(?:^    .*\n|^\n)+", page.__doc__, re.MULTILINE)]
+    table = blocks[0].replace("[components.tcu.law]\n", "").strip()
+    one = in_python(tmp_path, blocks[1], f'kind = "law"\nname = "tcu"\n{table}\n').build().instantiate()
+    one.initialise()
+    assert one.get("F") == 15e3
+    assert one.step(1e-3) == OK
+    assert one.x[0] == 5e3 - 0.01 * 500e3 * 0.02
 
 
 @mistakes

@@ -26,6 +26,7 @@ A file of this kind is a program, and runs only with permission: ``rtcvt --allow
 variable RTCVT_ALLOW_CODE=1.
 """
 
+import ast
 import hashlib
 import inspect
 import os
@@ -89,11 +90,13 @@ def kernels_of(path: Path, sizes: dict[str, int], error: Callable[[str], InputEr
     if os.environ.get(ALLOW) != "1":
         raise error(f"permission to run its Python code: rtcvt --allow-code COMMAND, or {ALLOW}=1")
     try:
-        found = _loaded(path, read_text(path))
+        text = read_text(path)
+        found = _loaded(path, text)
         given = found.law
         if not hasattr(given, "py_func") or [*inspect.signature(given.py_func).parameters] != ARGUMENTS:
             raise TypeError(f"it has no kernel law({', '.join(ARGUMENTS)})")
         _require_subset(given, ["float64"] * 2 + ["constants"] * 2 + ["array"] * 3)
+        _require_places(text, {**sizes, "new": sizes["x"]})
         arrays = {name: np.zeros(n) for name, n in sizes.items()}
         written = {"y": np.full(sizes["y"], np.inf), "new": np.full(sizes["x"], np.inf)}
         with np.errstate(all="ignore"):
@@ -103,9 +106,20 @@ def kernels_of(path: Path, sizes: dict[str, int], error: Callable[[str], InputEr
             raise ValueError(f"it does not write {left}")
     except InputError:
         raise
-    except Exception as failure:
+    except (Exception, SystemExit) as failure:
         raise error(f"a law: {type(failure).__name__}: {failure}") from None
     return found
+
+
+def _require_places(text: str, sizes: dict[str, int]) -> None:
+    """Refuse places beyond an array, and assignments to what is given, in branches that a trial does not enter, too."""
+    laws = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "law"]
+    for node in (node for law in laws[-1:] for node in ast.walk(law) if isinstance(node, ast.Subscript)):
+        at, name = node.slice, ast.unparse(node.value)
+        if name in sizes and isinstance(at, ast.Constant) and not 0 <= at.value < sizes[name]:
+            raise IndexError(f"line {node.lineno}: {ast.unparse(node)}, but {name} has {sizes[name]}")
+        if name in ("u", "p", "x") and isinstance(node.ctx, ast.Store):
+            raise ValueError(f"line {node.lineno}: {ast.unparse(node)} is given; a law writes y and new")
 
 
 @cache

@@ -244,7 +244,9 @@ def write_unit(
         There is no compiler for a platform, or it fails.
     """
     model.require_own(ONE_UNIT)
-    targets = [name for name in platforms if name != SOURCES]
+    targets = [name for name in dict.fromkeys(platforms) if name != SOURCES]
+    if WASM in targets:
+        raise InputError("native export", "platform", WASM, "alone, for a page, without other platforms")
     for name in targets:
         _compiler(name)  # this and the next before any work
     _header_folder()

@@ -121,6 +121,8 @@ def export(
     if platforms == ["wasm"]:
         from rtcvt.fmu.native.wasm import export_page
 
+        if cross_check or backend.value != "native":
+            raise InputError("--platform", "", "wasm", "without --cross-check, with --backend native")
         path = export_page(built, output or Path(f"{chosen.name}.html"))
         say(f"{built.name}, {built.fidelity} model in a page, a draft: {path} ({path.stat().st_size / 1e3:.0f} kB)")
         return

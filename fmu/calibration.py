@@ -7,7 +7,7 @@ Standard deviations are those of the linear fit, ``s^2 (J' J)^-1``, with s from 
 independent; they are infinite for parameters that the signals do not determine.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +43,10 @@ def calibrate(
     InputError
         An unknown name, a signal that is not in the recording or does not change, or a run that fails at the start.
     """
+    if not isinstance(recording, Recording):
+        raise InputError("calibrate", "recording", recording, "a recording, such as of simulate or rtcvt.read")
+    if not isinstance(runs, int) or runs < 1:
+        raise InputError("calibrate", "runs", runs, "a whole number from 1")
     time = recording.time - recording.time[0]
     span, n = float(time[-1]), round(float(time[-1]) / h)
     if not (signals and n > 0):
@@ -59,7 +63,7 @@ def calibrate(
     names = [v.name for v in model.select("input") if v.name in recording.signals]
     inputs = {name: recording[name].astype(float)[held] for name in names}
     scenario = Scenario(name="recording", duration=n * h if n * h <= span * (1.0 + 1e-9) else span, inputs={})
-    given: dict[str, Any] = dict(parameters) if isinstance(parameters, dict) else dict.fromkeys(parameters)
+    given: dict[str, Any] = dict(parameters) if isinstance(parameters, Mapping) else dict.fromkeys(parameters)
     rows = [model.variable(name, "parameter") for name in given]
     start = np.array([float(model.p[v.index]) if given[v.name] is None
                       else parameter_value(model, v.name, given[v.name], "calibrate")[1] for v in rows])  # fmt: skip
@@ -105,9 +109,9 @@ def calibrate(
     size = np.linalg.norm(best.jac, axis=0)
     _, values, right = np.linalg.svd(best.jac / np.where(size > 0.0, size, 1.0), full_matrices=False)
     noise = np.sqrt(2.0 * best.cost / max(len(best.fun) - len(start), 1))
-    share = 1.0 / np.maximum(values, SINGULAR_RTOL * values[0])
     loose = np.abs(right.T[:, values <= SINGULAR_RTOL * values[0]]).max(axis=1, initial=0.0) > SINGULAR_RTOL
     with np.errstate(divide="ignore", invalid="ignore"):
+        share = 1.0 / np.maximum(values, SINGULAR_RTOL * values[0])
         deviations = np.where(loose, np.inf, unit / size * noise * np.linalg.norm(right.T * share, axis=1))
     rms = np.sqrt(np.mean(best.fun.reshape(len(measured), -1) ** 2, axis=1))
     return Calibration(

@@ -1,6 +1,7 @@
 """Derivatives of runs by parameters: next to central differences, exact solutions, in optimisers."""
 
 import dataclasses
+from types import MappingProxyType
 
 import fmpy
 import numpy as np
@@ -210,6 +211,21 @@ def test_a_recording_gives_the_parameters_that_made_it():
     for signals, said in (([], "at least one"), (["x"], "x: not one of"), (["shaft.tau"], "changes")):
         with pytest.raises(InputError, match=said):
             unit.calibrate(still, true, signals)
+
+
+@pytest.mark.filterwarnings("error")
+def test_calibrate_refuses_what_is_no_recording_and_takes_any_mapping():
+    unit = rtcvt.load("vehicle")
+    run = unit.simulate("coast down", duration=0.1)
+    for recording, runs, said in (
+        ("run.h5", 3, "recording = 'run.h5'"),
+        (run, 0, "runs = 0"),
+        (run, 2.5, "runs = 2.5"),
+    ):
+        with pytest.raises(InputError, match=f"{said}: a"):
+            unit.calibrate(recording, ["vehicle.m"], ["axle.w"], runs=runs)
+    found = unit.calibrate(run, MappingProxyType({"vehicle.m": "1500 kg"}), ["axle.w"], runs=1)
+    assert found.values == {"vehicle.m": pytest.approx(1500.0)}
 
 
 @pytest.mark.parametrize(("parameters", "signals", "said"), [

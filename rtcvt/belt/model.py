@@ -206,9 +206,6 @@ def _lateral(data: Constants, unit: BeltUnit, path: BeltPath, belt: Spans) -> No
     """Write the constants of spans that swing across."""
     lateral = unit.lateral
     assert lateral is not None
-    for name in lateral.runout:
-        if name not in unit.pulleys:
-            raise InputError(unit.source, "lateral.runout", name, f"one of {', '.join(unit.pulleys)}")
     data[D.MODES], data[D.LATERAL_DAMPING], data[D.BELT_LENGTH] = lateral.modes, lateral.damping, path.length
     runout = [lateral.runout.get(name, 0.0) for name in unit.pulleys]
     data.table(D.LATERAL, np.column_stack([*end_motions(unit, path, belt), runout]).ravel().tolist())

@@ -30,6 +30,11 @@ def read_belt_unit(file: UnitFile) -> BeltUnit:
     require_decouplers(unit)
     if unit.driver not in unit.pulleys:
         raise InputError(source, "resonance.driver", unit.driver, f"one of {', '.join(unit.pulleys)}")
+    for name, runout in ({} if unit.lateral is None else unit.lateral.runout).items():
+        if name not in unit.pulleys:
+            raise InputError(source, "lateral.runout", name, f"one of {', '.join(unit.pulleys)}")
+        if runout >= (radius := unit.pulleys[name].radius):
+            raise InputError(source, f"lateral.runout.{name}", runout, f"below the pulley's radius, {radius:g} m")
     for reserved in ("belt", "storage", "loss"):
         if reserved in unit.pulleys:
             raise InputError(source, f"pulleys.{reserved}", None, "a name that is not a group of variables")

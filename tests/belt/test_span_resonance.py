@@ -20,7 +20,6 @@ from rtcvt.belt.resonance import (
     wave_number,
 )
 from rtcvt.belt.unit import Lateral, Resonance
-from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.offline.belt.moving import sine_basis, span_frequencies
 from rtcvt.scenario import Scenario
@@ -271,15 +270,13 @@ def test_a_pulsating_tension_swings_a_span_and_its_stretch_bounds_it():
 
 
 def test_swings_change_no_other_bit():
-    """Lateral motion does not react on the drive; a pulley that the drive has not is refused."""
+    """Lateral motion does not react on the drive."""
     unit = load_unit("two_pulley_belt")
     swings = unit.model_copy(update={"lateral": Lateral(modes=2, runout={"P2": 1e-4})})
     a, b = (simulate(u.build(), unit.scenario[0].model_copy(update={"duration": 0.1})) for u in (unit, swings))
     for v in a.model.select("output"):
         assert (a[v.name] == b[v.name]).all()
     assert np.abs(b["P1_P2.x"]).max() > 0.0
-    with pytest.raises(InputError, match=r"lateral\.runout = 'P3': one of P1, P2"):
-        unit.model_copy(update={"lateral": Lateral(runout={"P3": 1e-4})}).build()
 
 
 def test_the_swing_of_the_map_is_bounded():

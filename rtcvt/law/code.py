@@ -115,8 +115,8 @@ def _require_places(text: str, sizes: dict[str, int]) -> None:
     """Refuse places beyond an array, and assignments to what is given, in branches that a trial does not enter, too."""
     laws = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "law"]
     for node in (node for law in laws[-1:] for node in ast.walk(law) if isinstance(node, ast.Subscript)):
-        at, name = node.slice, ast.unparse(node.value)
-        if name in sizes and isinstance(at, ast.Constant) and not 0 <= at.value < sizes[name]:
+        at, name = getattr(node.slice, "value", None), ast.unparse(node.value)
+        if name in sizes and isinstance(at, int) and not 0 <= at < sizes[name]:
             raise IndexError(f"line {node.lineno}: {ast.unparse(node)}, but {name} has {sizes[name]}")
         if name in ("u", "p", "x") and isinstance(node.ctx, ast.Store):
             raise ValueError(f"line {node.lineno}: {ast.unparse(node)} is given; a law writes y and new")

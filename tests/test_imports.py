@@ -103,3 +103,12 @@ def test_a_former_name_of_a_module_still_gives_it():
     from rtcvt.offline.beltdrive import runs as former
 
     assert all(getattr(former, name) is getattr(runs, name) for name in former.__all__)
+
+
+def test_a_constant_of_a_module_has_one_value():
+    """A second assignment would change what an earlier one is used for."""
+    for file in MODULES.values():
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        found = [t.id for a in tree.body if isinstance(a, ast.Assign) for t in a.targets if isinstance(t, ast.Name)]
+        again = {name for name in found if found.count(name) > 1 and name.isupper()}
+        assert not again, f"{file}: {again}"

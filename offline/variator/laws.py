@@ -57,7 +57,7 @@ FOLDS = 10
 SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
 SPLINES = (24, 60, 30, 6), (12, 48, 16, 4)  # of zeta and of the other laws, along i, xi, kappa, f
 IN_Y = 6  # polynomials in y
-XI_0 = 0.06  # scale of sigma
+FINE_XI = 0.06  # scale of sigma
 MAX_CAPACITY_SHARE = 0.99  # share of a pulley's capacity above which U is clamped
 XI_0 = 0.3  # below this torque ratio sliding does not count as creep
 NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
@@ -310,7 +310,7 @@ def places_of(coordinates: list[Coordinate], z: Array, length: float, belt: Mapp
     active = np.minimum(np.maximum(model.share_I, model.share_O), 1.0) ** 4
     q = (z[:, 0] - 1.0) / (z[:, 0] + 1.0)
     turn = q / np.sqrt(q**2 + SHIFT[1] ** 2)
-    more = (turn, x / np.sqrt(x**2 + XI_0**2), np.log(np.maximum(z[:, 2], coordinates[2].low)) / 3.0, 2.0 * active)
+    more = (turn, x / np.sqrt(x**2 + FINE_XI**2), np.log(np.maximum(z[:, 2], coordinates[2].low)) / 3.0, 2.0 * active)
     return np.column_stack([t, *more]), np.log(model.zeta)
 
 

@@ -9,8 +9,8 @@ ratio xi ~ 1/F_O, kappa ~ 1/F_O and f ~ F_O these are
 Outside the data a coordinate is clamped, so at the limits of kappa and f the same must hold without its term; not at
 those of xi, near which belts slip as a whole, under large forces first. Both are linear in the splines' coefficients c.
 Those along i are weights of slices that are independent of each other, so the nearest c of a slice is a quadratic
-problem of some thousand numbers, ``min |c - c_0|^2/2`` with ``A c <= 0``: its dual, ``c = c_0 - A' mu`` with mu >= 0, by
-the accelerated gradient method (Beck and Teboulle 2009, with the restart of O'Donoghue and Candes 2015).
+problem of some thousand numbers, ``min |c - c_0|^2/2`` with ``A c <= 0``: its dual, ``c = c_0 - A' mu`` with mu >= 0,
+by the accelerated gradient method (Beck and Teboulle 2009, with the restart of O'Donoghue and Candes 2015).
 """
 
 from itertools import product

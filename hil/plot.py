@@ -22,7 +22,6 @@ import numpy as np
 from rtcvt.errors import InputError, near
 from rtcvt.hil.recorder import FLAGS
 from rtcvt.html import page, text
-from rtcvt.html.charts import inline_svg, with_chart
 from rtcvt.look import COLOURS, HAZE, RC, SOFT, as_text, legend, standalone
 from rtcvt.recording import Recording, optional, replaced_on_success
 
@@ -82,6 +81,8 @@ def save(figure: Any, path: Path) -> None:
         filterwarnings("ignore", "Glyph")  # a sign that the font does not have is drawn as a box
         drawn, kind = BytesIO(), path.suffix[1:].lower()  # since Matplotlib's PDF does not survive a full disk
         if kind == "html":
+            from rtcvt.html.charts import inline_svg, with_chart  # needs Matplotlib
+
             title = figure.get_suptitle()
             body = f"<h1>{text(title)}</h1>\n{with_chart(figure, inline_svg(figure, 'p'))}"
             drawn.write(page(title, body).encode())

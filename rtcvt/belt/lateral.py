@@ -22,7 +22,7 @@ by Runge and Kutta's method of fourth order. In a system of connected units span
 import math
 
 from rtcvt.belt import places
-from rtcvt.belt.layout import N_LATERAL, Arc, ArmX, BeltP, D, Lateral, Span
+from rtcvt.belt.layout import Arc, ArmX, BeltP, D, Lateral, Span
 from rtcvt.belt.resonance import span_damping_ratio, span_frequency, wave_number
 from rtcvt.kernel import kernel
 from rtcvt.numerics.elementary import cos, sin
@@ -42,7 +42,7 @@ def odd(n):
 def end_motion(rate, end, j, t, h, T_0, T_1, x, p, data):
     """Motion of the start (end = 0) or end (1) of span j [m] at t from the start of a step h; `rate` 1: its rate."""
     i = j if end == 0 else places.after(j, data)
-    row = int(data[D.LATERAL]) + N_LATERAL * j
+    row = places.lateral(j, data)
     slope = (T_1 - T_0) / h
     by = data[row + Lateral.BY_START + end]
     moved = by * slope if rate == 1 else by * (T_0 + slope * t - p[BeltP.T_0])
@@ -51,7 +51,7 @@ def end_motion(rate, end, j, t, h, T_0, T_1, x, p, data):
         at = places.x_arm(m, data)
         turned = x[at + ArmX.W] if rate == 1 else x[at + ArmX.THETA] - (h - t) * x[at + ArmX.W]
         moved += data[row + Lateral.ARM_START + end] * turned
-    e = data[int(data[D.LATERAL]) + N_LATERAL * i + Lateral.RUNOUT]
+    e = data[places.lateral(i, data) + Lateral.RUNOUT]
     if e > 0.0:
         omega = places.speed(i, x, data)
         phi = x[places.x_lateral(i, data)] - (h - t) * omega
@@ -66,7 +66,7 @@ def end_motion(rate, end, j, t, h, T_0, T_1, x, p, data):
 @kernel
 def lateral_rates(j, t, h, T_0, T_1, state, out, x, p, data, work):
     """Rates of the modes of span j, whose y_k and y_k' start at `state` in work, to `out`."""
-    K = int(data[D.MODES])
+    K = places.modes(data)
     k_1 = wave_number(j, data, work)
     L = math.pi / k_1
     T = T_0 + (T_1 - T_0) * t / h
@@ -109,7 +109,7 @@ def lateral_rates(j, t, h, T_0, T_1, state, out, x, p, data, work):
 @kernel
 def swing_spans(h, x, p, data, work):
     """Advance the lateral motion of all spans over a step that has ended; 1 if one swings too far, else 0."""
-    K = int(data[D.MODES])
+    K = places.modes(data)
     scratch = int(data[D.W_LATERAL])
     beyond = 0
     for i in range(places.pulleys(data)):
@@ -172,7 +172,7 @@ def swing_spans(h, x, p, data, work):
 @kernel
 def lateral_outputs(x, p, data, y, work):
     """Write the displacement of the middle of each span; write the tensions of the spans first."""
-    K = int(data[D.MODES])
+    K = places.modes(data)
     for j in range(places.pulleys(data)):
         at = places.x_lateral(j, data)
         T = work[places.span(j, data) + Span.TENSION]

@@ -17,6 +17,7 @@ from rtcvt.belt.layout import (
     N_FACE,
     N_FLANGE_D,
     N_GIVEN,
+    N_LATERAL,
     N_PULLEY,
     N_RIM,
     N_SPAN,
@@ -52,6 +53,18 @@ def faces(data):
 def cell_count(data):
     """Number of cells, and of faces of the whole belt."""
     return int(data[D.N]) * int(data[D.FACES])
+
+
+@kernel
+def modes(data):
+    """Number of lateral modes of a span."""
+    return int(data[D.MODES])
+
+
+@kernel
+def lateral(j, data):
+    """Place in the data of what moves the ends of span j, and of the run-out of pulley j."""
+    return int(data[D.LATERAL]) + N_LATERAL * j
 
 
 @kernel

@@ -90,7 +90,8 @@ def component_model(system: System, name: str, speeds: Mapping[str, str] | None 
     except InputError as error:
         if error.parts[0] == system.source:
             raise
-        raise InputError(system.source, f"{key}.unit", component.unit, str(error)) from None
+        of, value = ("fmu", component.fmu) if component.fmu else ("unit", component.unit)
+        raise InputError(system.source, f"{key}.{of}", value, str(error)) from None
     return with_values(system, name, model)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.random import Generator
 from variator_laws import SHAFTS, corrected, instance, laws
 
 from rtcvt.belt.layout import D as BeltD
-from rtcvt.kind import load_unit
+from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Instance, Model
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.system import matrices
@@ -21,7 +22,7 @@ from rtcvt.variator.layout import D, KersX, P, RigidX, X
 from rtcvt.variator.unit import read_variator
 
 __all__ = [
-    "Machine", "flanged", "gear_state", "in_ranges", "kers_model", "machines", "state", "variator_state",
+    "Machine", "flanged", "gear_state", "in_ranges", "kers_model", "machines", "state", "variant", "variator_state",
 ]  # fmt: skip
 
 RANGES = {  # of a kind: lowest and highest states and inputs
@@ -136,6 +137,25 @@ def variator_state(one: Instance, rng: Generator) -> None:
         u[2:6] = np.abs(u[2:6]) + np.array([3e3, 3e3, 3e5, 3e5])
 
 
+TEXTS = {  # variants: a shipped unit, and what replaces parts of its text
+    "warm_clutch": ("clutch", {
+        "[parameters]": 'friction = "friction.csv"\n[parameters]\nC_p = "1 kJ/K"\nC_h = "4 kJ/K"\nG = 50\nG_oil = 30\n'
+                        'G_air = 10\nT_oil = "90 degC"\nT_air = "20 degC"\nT_start = "90 degC"\nT_max = "150 degC"'}),
+}  # fmt: skip
+RANGES["warm_clutch"] = tuple(
+    (*x, *y) for x, y in zip(RANGES["clutch"], ((280.0, 280.0), (500.0, 500.0), (), ()), strict=True)
+)
+
+
+def variant(name: str, **more: str) -> Unit:
+    """One of `TEXTS`, with `more` replaced."""
+    base, changes = TEXTS[name]
+    text = load_unit(base).text
+    for old, new in (changes | more).items():
+        text = text.replace(old, new, 1)
+    return load_unit(parse_unit_file(text, f"{name}.toml", Path(__file__).parent / "data"))
+
+
 def kers_model(fidelity: str) -> Model:
     """The KERS behind a variator, with laws in closed form."""
     text = load_unit("pushbelt_kers").text.partition("[[scenario]]")[0]
@@ -161,7 +181,8 @@ def kers_state(one: Instance, rng: Generator) -> None:
 
 def machines() -> Iterator[tuple[str, Machine]]:
     """Shipped units with a state that is drawn, and variants of them."""
-    draws = {kind: partial(in_ranges, kind) for kind in RANGES} | {"gear_system": gear_state, "belt": random_belt}
+    draws = {kind: partial(in_ranges, kind) for kind in RANGES if kind not in TEXTS}
+    draws |= {"gear_system": gear_state, "belt": random_belt}
     for name in shipped_units(*draws):
         unit = load_unit(name)
         for fidelity in unit.models:
@@ -171,6 +192,8 @@ def machines() -> Iterator[tuple[str, Machine]]:
         for fidelity in ("rigid", "full"):
             build = partial(flanged(name, choice).build, fidelity)
             yield f"{name} {'-'.join(choice)} {fidelity}", Machine(build, gear_state)
+    for name in TEXTS:
+        yield name, Machine(variant(name).build, partial(in_ranges, name))
     fast = partial(random_belt, speed=400.0)
     yield "serpentine", Machine(load_unit(SERPENTINE).build, fast, 1e-6)
     for torque in (False, True):

@@ -144,9 +144,7 @@ TEXTS = {  # variants: a shipped unit, and what replaces parts of its text
     "cells": ("electric_drive", {'U_e = "320 V"': "R_1 = 0.04", 'U_f = "400 V"': "T_1 = 5", 'R = "80 mohm"': "",
                                  "[parameters]": 'battery = "cells.csv"\n[parameters]'}),
 }  # fmt: skip
-RANGES["cells"] = tuple(
-    (*x, *y) for x, y in zip(RANGES["electric_drive"], ((-100.0,), (200.0,), (), ()), strict=True)
-)
+RANGES["cells"] = tuple((*x, *y) for x, y in zip(RANGES["electric_drive"], ((-100.0,), (200.0,), (), ()), strict=True))
 RANGES["warm_clutch"] = tuple(
     (*x, *y) for x, y in zip(RANGES["clutch"], ((280.0, 280.0), (500.0, 500.0), (), ()), strict=True)
 )

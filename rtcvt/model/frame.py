@@ -211,12 +211,12 @@ def derived(part: dict[str, Any], base: ModuleType) -> None:
         Of the part that it extends.
     """
     for name, value in vars(base).items():
-        python = getattr(value, "py_func", None)
+        python: Any = getattr(value, "py_func", None)
         if getattr(python, "__module__", "") != base.__name__:
             if not name.startswith("__"):
                 part.setdefault(name, value)
         elif python.__code__.co_filename == base.__file__:  # not one of this frame
-            own = getattr(part.get(name), "py_func", None)
+            own: Any = getattr(part.get(name), "py_func", None)
             target = name if own is None or own.__module__ == base.__name__ else f"base_{name}"
             if target == name or target in part:
                 part[target] = kernel(FunctionType(python.__code__, part, target))

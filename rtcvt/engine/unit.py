@@ -33,6 +33,10 @@ KINDS: dict[str, Any] = {
     "torque_converter": converter,
     "electric_drive": electric,
 }
+DEFAULTS = {  # parameters that a file may leave out: no rest, no starter, no torque over the crank angle
+    "engine": {"tau_c": 0.0, "tau_starter": 0.0, "w_starter": 40.0, "T_starter": 0.05,
+               "n": 2.0, "a": 0.0, "tau_k": 0.0, "J_2": 0.0}
+}  # fmt: skip
 NAMED = {  # files that a unit file of each kind names
     "engine": ("torque", "fuel"),
     "cvt_control": ("torque", "fuel"),
@@ -240,6 +244,7 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         allowed = f"one of {', '.join(control.STRATEGIES)}, in a control only"
         raise InputError(engine.source, "strategy", engine.strategy, allowed)
     kind = KINDS[engine.kind]
+    engine = engine.model_copy(update={"parameters": {**DEFAULTS.get(engine.kind, {}), **engine.parameters}})
     table, data, elements = table_of(engine, kind), Constants(kind.D), list[str]()
     if kind is electric:
         data.table(electric.D.LOSS, losses(engine).numbers())
@@ -263,6 +268,14 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         data.table(kind.D.TORQUE, torque.numbers())
         if kind is kernels:
             data.table(kernels.D.FUEL, fuel.numbers())
+            drag = -torque.values[:, 0]
+            source, given = engine.source, engine.parameters
+            _require(table.p[P.TAU_C] <= drag[0], source, "parameters.tau_c", given["tau_c"],
+                     f"at most the drag at the lowest speed of the table, {drag[0]:g} N.m")  # fmt: skip
+            _require(table.p[P.J_2] < table.p[P.J], source, "parameters.J_2", given["J_2"], "below J")
+            most = fuel.b + table.p[P.A] * (fuel.b + np.interp(fuel.a, torque.a, drag)[:, None])
+            _require((table.p[P.H] * fuel.values > fuel.a[:, None] * most).all(), source, "parameters.a", given["a"],
+                     "an amplitude at which the power at the crank is below that of the fuel")  # fmt: skip
         else:
             data.table(control.D.LINE, least_fuel(torque, fuel).numbers())
     if engine.strategy is not None:

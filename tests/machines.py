@@ -27,7 +27,8 @@ __all__ = [
 
 RANGES = {  # of a kind: lowest and highest states and inputs
     "clutch": ((-0.03, -5.0, 0.0, 0.0), (0.03, 5.0, 7e3, 1e4), (-5.0, -300.0, 0.0), (5.0, 300.0, 1.0)),
-    "engine": ((-100.0, 0.0, -5.0, 0.0), (750.0, 190.0, 45.0, 1.0), (-200.0, -0.1), (200.0, 1.1)),
+    "engine": ((-100.0, 0.0, -5.0, 0.0, -12.0, 0.0, 0.0), (750.0, 190.0, 45.0, 1.0, 12.0, 60.0, 20.0),
+               (-200.0, -0.1, 0.0), (200.0, 1.1, 0.7)),
     "torque_converter": ((-500.0, -500.0), (500.0, 500.0), (-100.0, -100.0), (100.0, 100.0)),
     "electric_drive": ((-100.0, -75.0, 0.1), (1600.0, 75.0, 0.9), (-100.0, -3e3, -3e3), (100.0, 3e3, 3e3)),
     "vehicle": ((-60.0, 0.0, -4e3), (60.0, 100.0, 4e3), (-500.0, -2e3, 0.0, -0.3), (500.0, 2e3, 4e3, 0.3)),
@@ -53,6 +54,13 @@ def in_ranges(kind: str, one: Instance, rng: Generator) -> None:
     """Anywhere in `RANGES`."""
     x_low, x_high, u_low, u_high = RANGES[kind]
     one.x[:], one.u[:] = rng.uniform(x_low, x_high), rng.uniform(u_low, u_high)
+
+
+def engine_state(high: float, one: Instance, rng: Generator) -> None:
+    """Of a pulsating engine up to a speed, with burning that it can have."""
+    in_ranges("engine", one, rng)
+    one.x[0] = rng.uniform(-0.1, 1.0) * high
+    one.x[1] = rng.uniform(0.0, 60.0)
 
 
 # --- gears ------------------------------------------------------------------------------------------------------------
@@ -197,6 +205,10 @@ def machines() -> Iterator[tuple[str, Machine]]:
             yield f"{name} {'-'.join(choice)} {fidelity}", Machine(build, gear_state)
     for name in TEXTS:
         yield name, Machine(variant(name).build, partial(in_ranges, name))
+    pulsating = load_unit("engine").text.replace("w_start =", "a = 0.3\ntau_k = 20\nJ_2 = 0.01\nw_start =")
+    for name, high in (("slow", 2.0), ("fast", 750.0)):
+        build = load_unit(parse_unit_file(pulsating, "mine.toml")).build
+        yield f"engine pulsating {name}", Machine(build, partial(engine_state, high), 1e-4)
     fast = partial(random_belt, speed=400.0)
     yield "serpentine", Machine(load_unit(SERPENTINE).build, fast, 1e-6)
     for torque in (False, True):

@@ -33,6 +33,11 @@ KINDS: dict[str, Any] = {
     "torque_converter": converter,
     "electric_drive": electric,
 }
+DEFAULTS = {  # parameters that a file may leave out: no rest, no starter, no torque over the crank angle; no pair
+    "engine": {"tau_c": 0.0, "tau_starter": 0.0, "w_starter": 40.0, "T_starter": 0.05,
+               "n": 2.0, "a": 0.0, "tau_k": 0.0, "J_2": 0.0},
+    "battery": {"R_1": 0.0, "T_1": 1.0},
+}  # fmt: skip
 NAMED = {  # files that a unit file of each kind names
     "engine": ("torque", "fuel"),
     "cvt_control": ("torque", "fuel"),
@@ -263,8 +268,9 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         raise InputError(engine.source, "strategy", engine.strategy, allowed)
     kind = KINDS[engine.kind]
     if engine.battery is not None:
-        kind, defaults = battery, {"R_1": 0.0, "T_1": 1.0}
-        engine = engine.model_copy(update={"parameters": {**defaults, **engine.parameters}})
+        kind = battery
+    defaults = DEFAULTS.get("battery" if kind is battery else engine.kind, {})
+    engine = engine.model_copy(update={"parameters": {**defaults, **engine.parameters}})
     table, data, elements = table_of(engine, kind), Constants(kind.D), list[str]()
     if kind in (electric, battery):
         data.table(electric.D.LOSS, losses(engine).numbers())
@@ -291,6 +297,14 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         data.table(kind.D.TORQUE, torque.numbers())
         if kind is kernels:
             data.table(kernels.D.FUEL, fuel.numbers())
+            drag = -torque.values[:, 0]
+            source, given = engine.source, engine.parameters
+            _require(table.p[P.TAU_C] <= drag[0], source, "parameters.tau_c", given["tau_c"],
+                     f"at most the drag at the lowest speed of the table, {drag[0]:g} N.m")  # fmt: skip
+            _require(table.p[P.J_2] < table.p[P.J], source, "parameters.J_2", given["J_2"], "below J")
+            most = fuel.b + table.p[P.A] * (fuel.b + np.interp(fuel.a, torque.a, drag)[:, None])
+            _require((table.p[P.H] * fuel.values > fuel.a[:, None] * most).all(), source, "parameters.a", given["a"],
+                     "an amplitude at which the power at the crank is below that of the fuel")  # fmt: skip
         else:
             data.table(control.D.LINE, least_fuel(torque, fuel).numbers())
     if engine.strategy is not None:

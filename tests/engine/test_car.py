@@ -139,11 +139,30 @@ def test_clamping_by_slip_saves_fuel_and_the_pump_is_in_the_books():
     assert balance(by_slip).corrected[0] < balance(by_torque).corrected[0]
 
 
+@pytest.mark.slow
+def test_an_engine_that_stops_at_rest_saves_what_it_burns_there():
+    """Up to the first hill: the fuel of an idling engine, and the work of its starter, make the difference."""
+    unit = load_unit("car_cvt_slip")
+    idle, stops = (
+        simulate(unit.build(parameters={"stop.T_wait": wait}), unit.scenario[0]) for wait in ("1e6 s", "0.5 s")
+    )
+    found = balance(stops)
+    assert abs(found.residual) < 5e-6
+    assert 200.0 < found.starter < 1500.0
+    assert np.diff(stops["stop.stop"]).tolist().count(1.0) == 1.0
+    off = (stops.time > 3.0) & (stops.time < 11.0)
+    assert np.ptp(stops["engine.fuel.m"][off]) < 1e-12
+    burnt = np.ptp(idle["engine.fuel.m"][off])
+    assert idle["engine.fuel.m"][-1] - stops["engine.fuel.m"][-1] == pytest.approx(burnt * 10.0 / 8.0, rel=0.2)
+    assert np.abs(stops["vehicle.vehicle.v"] - idle["vehicle.vehicle.v"]).max() < 0.5 * KMH
+
+
 def test_fuel_is_corrected_for_what_is_stored():
     """An engine makes 4 J of 10; with 1 J of these in the flywheel at the end it has burnt a quarter too much."""
     found = Balance({"engine.fuel": 10.0}, {"engine.loss.engine": 6.0, "vehicle.heat": 3.0}, 1.0, 6.0, None, 4.0)
     assert found.corrected == (4.5, None)
     assert found.title == "6.00 l/100 km (4.50 corrected for stored energy)"
+    assert found._replace(stored=0.0, starter=1.0).corrected == (7.5, None)
     assert found._replace(stored=0.0).title == "6.00 l/100 km"
 
 

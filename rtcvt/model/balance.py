@@ -28,9 +28,9 @@ class Balance(NamedTuple):
         Fuel [l] and energy out of the battery [kWh] per 100 km, of a car with an engine or a battery; NaN if nothing
         moved.
     delivered : float
-        Work of the engine or the battery [J]: the energy supplied less the losses of the unit that has the fuel.
-    starter : float
-        Electric work of the engine's starter [J].
+        Work of the engine, or the battery [J]: the energy supplied less the losses of the unit that has the fuel.
+    starter, battery : float
+        Electric work of the engine's starter, and of the battery of a car with an engine [J].
     """
 
     sources: dict[str, float]
@@ -40,14 +40,17 @@ class Balance(NamedTuple):
     kwh: float | None
     delivered: float
     starter: float = 0.0
+    battery: float = 0.0
 
     @property
     def corrected(self) -> tuple[float | None, float | None]:
         """Fuel and energy per 100 km, corrected for the increase of the stored energy and for the work of a starter at
-        the mean efficiency of the engine in this run.
+        the mean efficiency of the engine in this run. With an engine, the energy of a battery is stored energy.
         """
-        share = 1.0 - (self.stored - self.starter) / self.delivered if self.delivered > 0.0 else np.nan
-        return tuple(None if of is None else of * share for of in (self.litres, self.kwh))  # type: ignore[return-value]
+        share = 1.0 - (self.stored - self.starter - self.battery) / self.delivered if self.delivered > 0.0 else np.nan
+        if self.litres is not None:
+            return self.litres * share, self.kwh
+        return None, None if self.kwh is None else self.kwh * share
 
     @property
     def residual(self) -> float:
@@ -120,4 +123,5 @@ def balance(result: Result) -> Balance | None:
     own = tuple(f"{tank.partition('.')[0]}." for tank in tanks)
     delivered = sum(sources.values()) - sum(loss for name, loss in losses.items() if name.startswith(own))
     starter = sum(energy for name, energy in powers.items() if name.startswith(own))
-    return Balance(sources, losses, stored, litres[0] if litres else None, kwh, delivered, starter)
+    battery = -sum(gain(name) for name in batteries) if tanks else 0.0
+    return Balance(sources, losses, stored, litres[0] if litres else None, kwh, delivered - battery, starter, battery)

@@ -25,12 +25,14 @@ __all__ = [
     "Machine", "flanged", "gear_state", "in_ranges", "kers_model", "machines", "state", "variant", "variator_state",
 ]  # fmt: skip
 
-RANGES = {  # of a kind: lowest and highest states and inputs
+RANGES = {  # of a kind, or of a unit whose states differ: lowest and highest states and inputs
     "clutch": ((-0.03, -5.0, 0.0, 0.0), (0.03, 5.0, 7e3, 1e4), (-5.0, -300.0, 0.0), (5.0, 300.0, 1.0)),
     "engine": ((-100.0, 0.0, -5.0, 0.0, -12.0, 0.0, 0.0), (750.0, 190.0, 45.0, 1.0, 12.0, 60.0, 20.0),
                (-200.0, -0.1, 0.0), (200.0, 1.1, 0.7)),
     "torque_converter": ((-500.0, -500.0), (500.0, 500.0), (-100.0, -100.0), (100.0, 100.0)),
     "electric_drive": ((-100.0, -75.0, 0.1), (1600.0, 75.0, 0.9), (-100.0, -3e3, -3e3), (100.0, 3e3, 3e3)),
+    "hybrid_drive": ((-100.0, -60.0, 0.05, -100.0), (800.0, 60.0, 0.95, 150.0),
+                     (-100.0, -100.0, -100.0), (100.0, 100.0, 100.0)),
     "vehicle": ((-60.0, 0.0, -4e3), (60.0, 100.0, 4e3), (-500.0, -2e3, 0.0, -0.3), (500.0, 2e3, 4e3, 0.3)),
     "driveline": ((-0.3, -300.0), (0.3, 300.0), (-60.0, -300.0), (60.0, 300.0)),
     "driver": ((-3e3, -500.0), (3e3, 500.0), (0.0, -5.0, -500.0, -0.9, 0.0), (40.0, 40.0, 500.0, 0.9, 35e3)),
@@ -149,10 +151,7 @@ TEXTS = {  # variants: a shipped unit, and what replaces parts of its text
     "warm_clutch": ("clutch", {
         "[parameters]": 'friction = "friction.csv"\n[parameters]\nC_p = "1 kJ/K"\nC_h = "4 kJ/K"\nG = 50\nG_oil = 30\n'
                         'G_air = 10\nT_oil = "90 degC"\nT_air = "20 degC"\nT_start = "90 degC"\nT_max = "150 degC"'}),
-    "cells": ("electric_drive", {'U_e = "320 V"': "R_1 = 0.04", 'U_f = "400 V"': "T_1 = 5", 'R = "80 mohm"': "",
-                                 "[parameters]": 'battery = "cells.csv"\n[parameters]'}),
 }  # fmt: skip
-RANGES["cells"] = tuple((*x, *y) for x, y in zip(RANGES["electric_drive"], ((-100.0,), (200.0,), (), ()), strict=True))
 RANGES["warm_clutch"] = tuple(
     (*x, *y) for x, y in zip(RANGES["clutch"], ((280.0, 280.0), (500.0, 500.0), (), ()), strict=True)
 )
@@ -198,7 +197,8 @@ def machines() -> Iterator[tuple[str, Machine]]:
         unit = load_unit(name)
         for fidelity in unit.models:
             share = 1e-6 if (unit.kind, fidelity) == ("belt", "hybrid") else 1e-2
-            yield f"{name} {fidelity}", Machine(partial(unit.build, fidelity), draws[unit.kind], share)
+            draw = draws.get(name, draws[unit.kind])
+            yield f"{name} {fidelity}", Machine(partial(unit.build, fidelity), draw, share)
     for name, choice in FLANGES:
         for fidelity in ("rigid", "full"):
             build = partial(flanged(name, choice).build, fidelity)

@@ -1,14 +1,13 @@
 """The electric drive: where each joule goes, its limits, its battery in closed form, its Jacobian."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from machines import variant
 from scipy.integrate import solve_ivp
-from scipy.optimize import brentq
 
 from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario
@@ -73,34 +72,31 @@ def test_battery_is_a_voltage_behind_a_resistance(model):
 
 def test_a_battery_of_cells_is_that_of_scipy_and_books_every_joule():
     """Torque for 10 s, then none, over a point of the table: voltages, charge and heat."""
-    model = variant("cells").build()
-    pull = {"time": [10, 10.001], "value": [2000.0, 0.0]}
+    unit = load_unit("hybrid_drive")
+    pull = {"time": [10, 10.001], "value": [80.0, 0.0]}
+    parameters = {"machine.J": 5.0, "battery.s_start": 0.51}
     inputs = {"machine.tau_drive": pull, "shaft.tau": -0.5}
-    run = simulate(
-        model,
-        Scenario(name="pull", duration=20.0, inputs=inputs, parameters={"machine.J": 20.0, "battery.s_start": 0.1003}),
-    )
-    s, volts, ohms = (np.array(column) for column in (
-        [0, 0.1, 0.5, 0.9, 1], [320, 335, 355, 388, 400], [0.120, 0.095, 0.080, 0.075, 0.078]))  # fmt: skip
+    run = simulate(unit.build(), Scenario(name="pull", duration=15.0, inputs=inputs, parameters=parameters))
+    rows = files("rtcvt").joinpath("engine/hybrid_cells.csv").read_text(encoding="utf-8").splitlines()
+    s, volts, ohms = np.array([row.split(",") for row in rows if row[0].isdigit()], float).T * [[1.0], [1.0], [1e-3]]
     power = run["battery.P"]
 
     def rates(t, x):
-        U, R = np.interp(x[0], s, volts) - 0.04 * x[1], np.interp(x[0], s, ohms)
-        current = brentq(lambda i: U * i - R * i * i - np.interp(t, run.time, power), -2e3, 0.5 * U / R)
-        return -current / (140.0 * 3600.0), (current - x[1]) / 5.0, R * current**2 + 0.04 * x[1] ** 2
+        U, R = np.interp(x[0], s, volts) - 0.03 * x[1], np.interp(x[0], s, ohms)
+        current = 2.0 * np.interp(t, run.time, power) / (U + np.sqrt(U * U - 4.0 * R * np.interp(t, run.time, power)))
+        return -current / (6.5 * 3600.0), (current - x[1]) / 10.0, R * current**2 + 0.03 * x[1] ** 2
 
-    exact = solve_ivp(
-        rates, (0.0, 20.0), [0.1003, 0.0, 0.0], t_eval=run.time[::100], rtol=1e-7, atol=1e-9, max_step=0.1
-    ).y
-    assert run["battery.s"][::100] == pytest.approx(exact[0], abs=1e-8)
-    assert run["battery.s"][-1] < 0.1
-    voltage = np.interp(exact[0], s, volts) - 0.04 * exact[1] - np.interp(exact[0], s, ohms) * run["battery.I"][::100]
-    assert run["battery.U"][::100] == pytest.approx(voltage, rel=1e-5)
+    at = slice(None, None, 100)
+    exact = solve_ivp(rates, (0.0, 15.0), [0.51, 0.0, 0.0], t_eval=run.time[at], rtol=1e-7, atol=1e-9, max_step=0.1).y
+    assert run["battery.s"][at] == pytest.approx(exact[0], abs=1e-7)
+    assert run["battery.s"][-1] < 0.499
+    voltage = np.interp(exact[0], s, volts) - 0.03 * exact[1] - np.interp(exact[0], s, ohms) * run["battery.I"][at]
+    assert run["battery.U"][at] == pytest.approx(voltage, rel=1e-5)
     assert np.trapezoid(run["loss.battery"], run.time) == pytest.approx(exact[2, -1], rel=1e-4)
-    w, lost = run["shaft.w"], sum(run[f"loss.{k}"] for k in ("machine", "battery", "auxiliaries"))
-    stored = run["storage.E"] + run["battery.E"]
-    into = -0.5 * np.trapezoid(w, run.time)
-    assert abs(into - np.trapezoid(lost, run.time) - stored[-1] + stored[0]) < 1e-6 * np.trapezoid(power, run.time)
+    lost = sum(np.trapezoid(run[f"loss.{k}"], run.time) for k in ("machine", "battery", "auxiliaries"))
+    stored = sum(run[name][-1] - run[name][0] for name in ("battery.E", "storage.E"))
+    into = -0.5 * np.trapezoid(run["shaft.w"], run.time)
+    assert abs(into - lost - stored) < 1e-6 * np.trapezoid(power, run.time)
 
 
 def test_a_table_of_constants_is_the_battery_without_one(model):

@@ -21,7 +21,7 @@ from rtcvt.kind import load_unit
 from rtcvt.model import Model
 from rtcvt.part import Part, built, table_of
 from rtcvt.table import Constants
-from rtcvt.unitfile import UnitFile, find_unit, own_file
+from rtcvt.unitfile import UnitFile, find_unit
 
 LINE_POINTS = 41  # of the line of least fuel
 SPEEDS = "a table whose speeds are above zero"
@@ -161,8 +161,7 @@ def box_of(unit: Engine) -> tuple[list[str], list[float], NDArray[np.float64], l
     from rtcvt.pog.unit import GearSystem
 
     assert unit.box is not None
-    own = own_file(unit.folder, unit.box, f"{unit.source}: box")
-    box = load_unit(own or find_unit(unit.box, unit.folder))
+    box = load_unit(find_unit(unit.box, unit.folder, f"{unit.source}: box"))
     if not isinstance(box, GearSystem) or box.shift is None:
         raise InputError(unit.source, "box", unit.box, "a gear system with a shift table")
     gears = sorted((g for g in shift_table(box, radii_at(box)) if g.ratio > 0.0), key=lambda g: -g.ratio)

@@ -71,7 +71,7 @@ def _with_coefficients(part: Part) -> Part:
         except ValueError as error:
             raise InputError(part.source, f"parameters.{key}", given[key], str(error)) from None
         if number < low:
-            raise InputError(part.source, f"parameters.{key}", given[key], f"at least {low:g} {unit}")
+            raise InputError(part.source, f"parameters.{key}", given[key], f"at least {quantity.shown(low, unit)}")
         return number
 
     for key, unit, coefficient in ROAD_LOAD:

@@ -62,9 +62,9 @@ def map_system(system: System, given: Mapping[str, Any], progress: Progress) -> 
     w = np.array(speed)
     found = _by_state(modes, 1.15 * max(orders) * float(w.max()) / (2.0 * math.pi))
     passed = meetings(list(found), orders, w, {name: f for name, (f, _) in found.items()})
-    rows = _listed(passed, w, found)
+    listed = _listed(passed, w, found)
     lines = Table(*HEAD, box=None)
-    for row in rows:
+    for row in listed:
         lines.add_row(*row)
     with drawing(1, 1, 5.0, "orders") as (grid, shown):
         ax = grid[0, 0]
@@ -80,7 +80,7 @@ def map_system(system: System, given: Mapping[str, Any], progress: Progress) -> 
         names_beside(ax)
     picture = shown("Frequencies of modes at the points of the run, least damped first; engine orders (dashed).")
     parts = [f"<p>Scenario {text(scenario.name)}, linearised at {len(w)} points.</p>\n", picture,
-             table(HEAD, [(f"<code>{text(row[0])}</code>", *row[1:]) for row in rows], (1, 2, 3, 4, 5))]  # fmt: skip
+             table(HEAD, [(f"<code>{text(row[0])}</code>", *row[1:]) for row in listed], (1, 2, 3, 4, 5))]  # fmt: skip
     shown_modes = {name: {"frequency_Hz": _plain(f), "damping": _plain(zeta)} for name, (f, zeta) in found.items()}
     figures = {"unit": system.name, "scenario": scenario.name, "orders": list(orders), "time_s": at,
                "speed_rad_s": speed, "modes": shown_modes, "meetings": [vars(m) for m in passed]}  # fmt: skip

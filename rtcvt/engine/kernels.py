@@ -74,7 +74,9 @@ class U(Rows):
 
     LOAD = Row("crank.load", "N.m", "torque into the unit at the crank", nominal=100.0)
     PEDAL = Row("engine.pedal", "1", "position of the accelerator pedal", 0.0, 1.0, 1.0)
-    STOP = Row("engine.stop", "1", "fuel is cut off until the engine rests; 0: it runs, or is started", boolean=True)
+    STOP = Row(
+        "engine.stop", "1", "1: fuel is cut off and the engine comes to rest; 0: it runs, or starts", 0.0, 1.0, 1.0
+    )
 
 
 class X(Rows):

@@ -214,6 +214,40 @@ def test_a_stop_and_a_start_are_those_of_another_integrator():
     assert np.abs(w - exact).max() < 0.05
 
 
+def test_torques_over_the_crank_angle_are_those_of_another_integrator():
+    """With the angular momentum J(phi) w as its state; the mean over turns is the torque without pulsation."""
+    n, a, tau_k, J_2, J, h = 2.0, 0.3, 20.0, 0.004, 0.15, 1e-4
+    one = with_torques(n=n, a=a, tau_k=tau_k, J_2=J_2).instantiate()
+    for name, value in (("engine.w_start", 209.0), ("engine.pedal", 0.4), ("crank.load", 40.0)):
+        one.set(name, value)
+    one.initialise()
+    drag, part = (np.array([(rpm * RPM, tau) for rpm, pedal, tau in points("torque") if pedal == at]).T
+                  for at in (0.0, 0.4))  # fmt: skip
+
+    def inertia(phi):
+        return J - J_2 * np.cos(2.0 * phi)
+
+    def rates(t, x):
+        phi, momentum, q = x
+        w = momentum / inertia(phi)
+        tau = q * (1.0 + a * np.cos(n * phi)) - tau_k * np.sin(n * phi) + np.interp(w, *drag) - 40.0
+        return [w, tau + J_2 * np.sin(2.0 * phi) * w * w, (np.interp(w, *part) - np.interp(w, *drag) - q) / 0.08]
+
+    exact = solve_ivp(rates, (0.0, 1.0), [0.0, inertia(0.0) * 209.0, one.x[X.Q]], rtol=1e-9, atol=1e-9,
+                      t_eval=np.arange(1, 10_001) * h)  # fmt: skip
+    w, phi, tau, mean = [], [], [], []
+    for _ in range(10_000):
+        one.step(h)
+        w.append(one.get("crank.w"))
+        phi.append(one.get("engine.phi"))
+        tau.append(one.get("engine.tau"))
+        mean.append(one.x[X.Q] - one.get("engine.drag"))
+    assert np.abs(w - exact.y[1] / inertia(exact.y[0])).max() < 1e-4 * 209.0
+    turns = np.searchsorted(phi, 2.0 * np.pi * np.array([20, int(phi[-1] / (2.0 * np.pi))]))
+    over_turns = [np.trapezoid(of[slice(*turns)], phi[slice(*turns)]) for of in (tau, mean)]
+    assert over_turns[0] == pytest.approx(over_turns[1], rel=2e-3)
+
+
 @pytest.mark.parametrize(("parameters", "said"), [
     ({"J_2": 0.2}, "below J"),
     ({"a": 5.0}, "an amplitude"),

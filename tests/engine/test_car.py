@@ -44,6 +44,7 @@ def run():
         ("car_automatic", "engine.fuel.m", (0.191303, 7.63236e-05)),
         ("car_electric", "drive.battery.P", (0.810185, 12678.5)),
         ("car_hybrid", "drive.battery.P", (0.413365, 2771.30)),
+        ("car_dct", "engine.fuel.m", (0.126681, 8.59017e-05)),
     ],
 )
 def test_a_car_pulls_away_as_it_did(name, used, found):
@@ -187,6 +188,27 @@ def test_a_hybrid_launches_by_its_machine_starts_its_engine_and_recuperates():
     given = run["supervisor.brake"][braking] - 5.0 * (run["cvt.ratio.i"] * run["drive.machine.tau"])[braking]
     assert np.sum(given * w) == pytest.approx(np.sum(asked * w), rel=0.03)
     assert np.sum(run["supervisor.brake"][braking] * w) < 0.1 * np.sum(asked * w)
+
+
+@pytest.mark.slow
+def test_a_double_clutch_box_hands_the_torque_over():
+    """In shifts up under power the car never loses more than half of its acceleration, and every joule is booked."""
+    unit = load_unit("car_dct")
+    run = simulate(unit.build(), unit.scenario[0].model_copy(update={"duration": 60.0}))
+    assert (run.status != FAILED).all()
+    assert abs(balance(run).residual) < 1e-6
+    assert np.abs(run["cycle.cycle.v"] - run["vehicle.vehicle.v"]).max() < 1.5 * KMH
+    gear, a = run["control.gear_"], run["vehicle.vehicle.a"]
+    ups = [k for k in np.flatnonzero(np.diff(gear) > 0.0) if run["driver.drive.tau"][k] > 400.0]
+    assert len(ups) >= 2
+    for k in ups:
+        handing = np.convolve(a[k : k + 600], np.ones(50) / 50.0, "valid")  # but for the swing of the half-shafts
+        assert handing.min() > 0.5 * a[k - 100 : k].mean()
+        coming = run["control.K1" if gear[k + 1] % 2 else "control.K2"][k : k + 250]
+        assert coming[:20].max() < 0.1
+        assert np.diff(coming).max() < 0.05
+    closed = np.maximum(run["control.K1"], run["control.K2"]) == 1.0
+    assert closed[run["vehicle.vehicle.v"] > 4.0].mean() > 0.5
 
 
 def test_fuel_is_corrected_for_what_is_stored():

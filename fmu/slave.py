@@ -42,6 +42,7 @@ from rtcvt.errors import InputError
 from rtcvt.fmu.description import model_description
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
+from rtcvt.quantity import shown
 
 UNIT_FILE = "unit.toml"
 SETTINGS = "unit.json"
@@ -124,7 +125,7 @@ class UnitSlave(Fmi2Slave):
         instance.t = current_time
         if instance.step(step_size) != FAILED:
             return True
-        inputs = ", ".join(f"{v.name} = {instance.u[v.index]:g} {v.unit}" for v in self.model.select("input"))
+        inputs = ", ".join(f"{v.name} = {shown(instance.u[v.index], v.unit)}" for v in self.model.select("input"))
         self.log(f"{self.model.name}: no finite step of {step_size:g} s from t = {current_time:g} s with {inputs}; "
                  "the state is as it was", Fmi2Status.discard)  # fmt: skip
         return False

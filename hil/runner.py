@@ -18,6 +18,7 @@ from rtcvt.hil.cosimulation import start, warned
 from rtcvt.hil.importer import Fmu, open_fmu
 from rtcvt.hil.pacing import Timing, environment, interruptible, pace, real_time
 from rtcvt.model import Variable
+from rtcvt.quantity import shown
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import Scenario, tuned_signals
 from rtcvt.simulate import limits, number_of_steps, uneven
@@ -279,7 +280,9 @@ def fmu_notes(fmu: Fmu, duration: float, n: int, h: float, u: Array) -> list[str
     low, high = u
     beyond = [v for v in fmu.interface.select("input") if not (v.minimum is None or v.minimum <= low[v.index]) or
               not (v.maximum is None or high[v.index] <= v.maximum)]  # fmt: skip
-    notes = [f"beyond its range: {v.name}, {low[v.index]:g} to {high[v.index]:g} {v.unit}" for v in beyond[:MOST_NOTES]]
+    notes = [
+        f"beyond its range: {v.name}, {low[v.index]:g} to {shown(high[v.index], v.unit)}" for v in beyond[:MOST_NOTES]
+    ]
     notes += [f"the unit's time begins at {fmu.start_time:g} s"] if fmu.start_time else []
     return [*notes, *fmu.notes, *uneven(duration, n, h)]
 

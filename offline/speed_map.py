@@ -11,7 +11,7 @@ follows how far the span swings at each order. An order meets a span where it pa
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,7 +189,7 @@ def _evaluated(
         tension,
         frequency,
         swings,
-        _meetings(pairs, orders, speed, frequency),
+        meetings(pairs, orders, speed, frequency),
         run.time[after] - began,
         w,
         {s: signal(f"{s}.F") for s in pairs},
@@ -215,7 +215,7 @@ def _ends(unit: BeltUnit, run: Result, after: Any) -> list[tuple[Array, Array]]:
     return found
 
 
-def _meetings(
+def meetings(
     pairs: list[str], orders: tuple[float, ...], speed: Array, frequency: dict[str, Array]
 ) -> tuple[Meeting, ...]:
     """Where orders pass first frequencies, in the order of speeds."""
@@ -308,8 +308,7 @@ def _campbell(found: SpeedMap, span: str, caption: str) -> str:
         ax.grid(visible=False)
         box = (float(rpm[0]), float(rpm[-1]), 0.0, float(frequencies[-1]))
         ax.imshow(level.T, origin="lower", aspect="auto", extent=box, cmap=FOG, interpolation="nearest")
-        for order in found.orders:
-            ax.plot(rpm, order * found.speed / (2.0 * math.pi), color=INK, lw=1.0, ls=(0, (5, 3)))
+        draw_orders(ax, rpm, found.orders)
         for k, (name, f) in enumerate(found.frequency.items()):
             ax.plot(rpm, f, color=COLOURS[k % len(COLOURS)], lw=1.6, label=name)
         for m in found.meetings:
@@ -318,6 +317,13 @@ def _campbell(found: SpeedMap, span: str, caption: str) -> str:
         ax.set_ylim(0.0, top)
         _named(ax, f"Order analysis of {span}", "Hz")
     return shown(caption)
+
+
+def draw_orders(ax: Axes, rpm: Array, orders: Iterable[float]) -> None:
+    """Engine orders over the speed, dashed."""
+    ends = np.array([rpm.min(), rpm.max()])
+    for order in orders:
+        ax.plot(ends, order * ends / 60.0, color=INK, lw=1.0, ls=(0, (5, 3)), label=f"order {order:g}")
 
 
 def _lines(key: str, head: str, unit: str, rpm: Array, lines: dict[str, Array], caption: str) -> str:

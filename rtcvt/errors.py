@@ -34,6 +34,7 @@ class InputError(ValueError):
     def __init__(self, source: object, key: str, value: object, allowed: str):
         where = f"{source}: {key}" if key else f"{source}"
         shown = repr(float(f"{value:.15g}") if isinstance(value, float) else value)  # 1.14, not 1.1400000000000001
+        shown = shown.lower() if isinstance(value, bool) else shown  # as in TOML
         found = "" if value is None else f" = {shown if len(shown) <= 120 else shown[:117] + '...'}"
         self.parts = str(source), key, value, allowed
         super().__init__(f"{where}{found}: {allowed}")

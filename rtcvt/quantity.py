@@ -26,6 +26,7 @@ __all__ = [
     "is_quantity",
     "is_torque",
     "known_unit",
+    "shown",
     "si_of",
     "si_unit",
     "spelled",
@@ -326,6 +327,11 @@ def to_si(value: float | str, unit: "str | Unit") -> float:
     if not abs(number) < float("inf"):
         raise ValueError(f"{wanted(name)}, finite")
     return number
+
+
+def shown(number: float, unit: str) -> str:
+    """A number with its unit for a message: ``0.5 m``, and ``0.5`` without a unit."""
+    return f"{number:g}" if unit == "1" else f"{number:g} {unit}"
 
 
 MIN_MAGNITUDE, MAX_MAGNITUDE = 1e-15, 1e15  # of the numbers that describe a machine, in SI units

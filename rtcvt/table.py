@@ -255,9 +255,9 @@ def given_values(source: str, given: Mapping[str, float | str], rows: Iterable[R
         except ValueError as error:
             raise InputError(source, f"parameters.{key}", value, str(error)) from None
         if row.minimum is not None and number < row.minimum:
-            raise InputError(source, f"parameters.{key}", value, f"at least {row.minimum:g} {row.unit}")
+            raise InputError(source, f"parameters.{key}", value, f"at least {quantity.shown(row.minimum, row.unit)}")
         if row.maximum is not None and number > row.maximum:
-            raise InputError(source, f"parameters.{key}", value, f"at most {row.maximum:g} {row.unit}")
+            raise InputError(source, f"parameters.{key}", value, f"at most {quantity.shown(row.maximum, row.unit)}")
         if row.usual is not None:
             ask_about_friction(source, f"parameters.{key}", number, row.usual)
         yield place, number

@@ -74,6 +74,9 @@ def _is_number(value: float | str) -> bool:
     return True
 
 
+NO_TRUTH = "a number or a text, not a truth value"
+
+
 class Record(BaseModel):
     """Base of the tables of a file: no unknown keys, no changes, no infinite numbers."""
 
@@ -86,7 +89,7 @@ class Record(BaseModel):
         field = cls.model_fields[str(info.field_name)]
         own = any(isinstance(each, BeforeValidator) for each in field.metadata)  # its messages name what is allowed
         if not own and _holds_truth(value) and not _takes_truth(field.annotation):
-            raise ValueError("a number or a text, not a truth value")
+            raise ValueError(NO_TRUTH)
         return value
 
 
@@ -181,17 +184,20 @@ def _kind(path: Path) -> str:
     return str(read_toml(path)[0]["kind"])
 
 
-def find_unit(name: str, folder: Path = Path()) -> Path:
-    """File of a unit: a path, or the name of a shipped unit; a name without its ending is guessed in `folder`.
+def find_unit(name: str, folder: Path | None = None, by: str = "") -> Path:
+    """File of a unit: a path, or the name of a shipped unit.
+
+    With a `folder`, the name is from a file in it, and only files in this folder are found, see `own_file`.
 
     Raises
     ------
     InputError
         There is no such file or unit.
     """
-    path = Path(name)
-    if is_file(path):
+    path = Path(name) if folder is None else own_file(folder, name, by)
+    if path is not None and is_file(path):
         return path
+    folder = folder or Path()
     shipped = shipped_units()
     if name in shipped:
         return shipped[name]
@@ -249,7 +255,16 @@ def is_file(path: Path) -> bool:
 
 
 def own_file(folder: Path, name: str, by: str) -> Path | None:
-    """File of this name in the folder of a unit, or None; `by` is the file and the key that name it."""
+    """File of this name in the folder of a unit, or None; `by` is the file and the key that name it.
+
+    Raises
+    ------
+    InputError
+        The path leaves the folder, so that a file of others could have any file read and packed.
+    """
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        source, _, key = by.partition(": ")
+        raise InputError(source, key, name, "a file in the folder of this one or below, without '..'")
     path = folder / name
     return reads(path, by) if is_file(path) else None
 
@@ -310,6 +325,11 @@ def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -
         tables = [e for e in errors if _is_table(data, e["loc"])]
         first = [*unknown, *tables, *errors][0]
         place, kind, value = first["loc"], first["type"], first["input"]
+        if NO_TRUTH in first["msg"]:
+            while isinstance(value, Mapping | list | tuple):
+                entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+                step, value = next((k, v) for k, v in entries if _holds_truth(v))
+                place = (*place, step)
         shown = value if isinstance(value, str | int | float | list | tuple) else None
         if kind == "extra_forbidden":
             fields = _fields(record, place[:-1])
@@ -323,14 +343,21 @@ def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -
         if kind in ("extra_forbidden", "missing"):
             also = [e for e in errors if e["loc"] != place and not {"float", "str", "Table"} & set(e["loc"])]
             for word, of in (("unknown", "extra_forbidden"), ("missing", "missing")):
-                allowed += too(word, (key_path(data, _keys(e["loc"])) for e in also if e["type"] == of))
-        path = key_path(data, _keys(place))
+                allowed += too(word, (key_path(data, _keys(data, e["loc"])) for e in also if e["type"] == of))
+        path = key_path(data, _keys(data, place))
         raise InputError(source, path, shown, allowed) from None
 
 
-def _keys(place: Sequence[int | str]) -> list[int | str]:
-    """The place of an error without the names of members of a union."""
-    return [p for p in place if p not in ("[key]", "float", "str") and "Table" not in str(p)]
+def _keys(data: Any, place: Sequence[int | str]) -> list[int | str]:
+    """The place of an error without the names of members of a union; its last key may be missing."""
+    keys: list[int | str] = []
+    for k, step in enumerate(place):
+        there = step in data if isinstance(data, Mapping) else isinstance(step, int) and isinstance(data, list | tuple)
+        last = k == len(place) - 1 and isinstance(data, Mapping) and step not in ("[key]", "float", "str")
+        if there or (last and "Table" not in str(step)):
+            keys.append(step)
+        data = data[step] if there else data
+    return keys
 
 
 def _is_table(data: Any, place: tuple[int | str, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.random import Generator
 from variator_laws import SHAFTS, corrected, instance, laws
 
 from rtcvt.belt.layout import D as BeltD
-from rtcvt.kind import load_unit
+from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Instance, Model
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.system import matrices
@@ -21,14 +22,17 @@ from rtcvt.variator.layout import D, KersX, P, RigidX, X
 from rtcvt.variator.unit import read_variator
 
 __all__ = [
-    "Machine", "flanged", "gear_state", "in_ranges", "kers_model", "machines", "state", "variator_state",
+    "Machine", "flanged", "gear_state", "in_ranges", "kers_model", "machines", "state", "variant", "variator_state",
 ]  # fmt: skip
 
-RANGES = {  # of a kind: lowest and highest states and inputs
+RANGES = {  # of a kind, or of a unit whose states differ: lowest and highest states and inputs
     "clutch": ((-0.03, -5.0, 0.0, 0.0), (0.03, 5.0, 7e3, 1e4), (-5.0, -300.0, 0.0), (5.0, 300.0, 1.0)),
-    "engine": ((-100.0, 0.0, -5.0, 0.0), (750.0, 190.0, 45.0, 1.0), (-200.0, -0.1), (200.0, 1.1)),
+    "engine": ((-100.0, 0.0, -5.0, 0.0, -12.0, 0.0, 0.0), (750.0, 190.0, 45.0, 1.0, 12.0, 60.0, 20.0),
+               (-200.0, -0.1, 0.0), (200.0, 1.1, 0.7)),
     "torque_converter": ((-500.0, -500.0), (500.0, 500.0), (-100.0, -100.0), (100.0, 100.0)),
     "electric_drive": ((-100.0, -75.0, 0.1), (1600.0, 75.0, 0.9), (-100.0, -3e3, -3e3), (100.0, 3e3, 3e3)),
+    "hybrid_drive": ((-100.0, -60.0, 0.05, -100.0), (800.0, 60.0, 0.95, 150.0),
+                     (-100.0, -100.0, -100.0), (100.0, 100.0, 100.0)),
     "vehicle": ((-60.0, 0.0, -4e3), (60.0, 100.0, 4e3), (-500.0, -2e3, 0.0, -0.3), (500.0, 2e3, 4e3, 0.3)),
     "driveline": ((-0.3, -300.0), (0.3, 300.0), (-60.0, -300.0), (60.0, 300.0)),
     "driver": ((-3e3, -500.0), (3e3, 500.0), (0.0, -5.0, -500.0, -0.9, 0.0), (40.0, 40.0, 500.0, 0.9, 35e3)),
@@ -36,6 +40,7 @@ RANGES = {  # of a kind: lowest and highest states and inputs
     "tyred_vehicle": ((-3.0, 0.0, -2e3, *2 * (-5.0,), *2 * (-0.3,), *2 * (-4e3,), *3 * (0.0,)),
                       (3.0, 9.0, 2e3, *2 * (5.0,), *2 * (0.3,), *2 * (4e3,), *3 * (1e5,)),
                       (-2e3, -2e3, 0.0, -0.3), (2e3, 2e3, 4e3, 0.3)),
+    "dual_mass_flywheel": ((-5.0, -5.0, -0.8, -6.0), (5.0, 5.0, 0.8, 6.0), (-100.0, -100.0), (100.0, 100.0)),
     "pump": ((-50.0, 0.0), (600.0, 6e6), (-20.0, 0.0, 0.0), (20.0, 6e6, 6e6)),
 }  # fmt: skip
 
@@ -52,6 +57,13 @@ def in_ranges(kind: str, one: Instance, rng: Generator) -> None:
     """Anywhere in `RANGES`."""
     x_low, x_high, u_low, u_high = RANGES[kind]
     one.x[:], one.u[:] = rng.uniform(x_low, x_high), rng.uniform(u_low, u_high)
+
+
+def engine_state(high: float, one: Instance, rng: Generator) -> None:
+    """Of a pulsating engine up to a speed, with burning that it can have."""
+    in_ranges("engine", one, rng)
+    one.x[0] = rng.uniform(-0.1, 1.0) * high
+    one.x[1] = rng.uniform(0.0, 60.0)
 
 
 # --- gears ------------------------------------------------------------------------------------------------------------
@@ -136,6 +148,25 @@ def variator_state(one: Instance, rng: Generator) -> None:
         u[2:6] = np.abs(u[2:6]) + np.array([3e3, 3e3, 3e5, 3e5])
 
 
+TEXTS = {  # variants: a shipped unit, and what replaces parts of its text
+    "warm_clutch": ("clutch", {
+        "[parameters]": 'friction = "friction.csv"\n[parameters]\nC_p = "1 kJ/K"\nC_h = "4 kJ/K"\nG = 50\nG_oil = 30\n'
+                        'G_air = 10\nT_oil = "90 degC"\nT_air = "20 degC"\nT_start = "90 degC"\nT_max = "150 degC"'}),
+}  # fmt: skip
+RANGES["warm_clutch"] = tuple(
+    (*x, *y) for x, y in zip(RANGES["clutch"], ((280.0, 280.0), (500.0, 500.0), (), ()), strict=True)
+)
+
+
+def variant(name: str, **more: str) -> Unit:
+    """One of `TEXTS`, with `more` replaced."""
+    base, changes = TEXTS[name]
+    text = load_unit(base).text
+    for old, new in (changes | more).items():
+        text = text.replace(old, new, 1)
+    return load_unit(parse_unit_file(text, f"{name}.toml", Path(__file__).parent / "data"))
+
+
 def kers_model(fidelity: str) -> Model:
     """The KERS behind a variator, with laws in closed form."""
     text = load_unit("pushbelt_kers").text.partition("[[scenario]]")[0]
@@ -161,16 +192,24 @@ def kers_state(one: Instance, rng: Generator) -> None:
 
 def machines() -> Iterator[tuple[str, Machine]]:
     """Shipped units with a state that is drawn, and variants of them."""
-    draws = {kind: partial(in_ranges, kind) for kind in RANGES} | {"gear_system": gear_state, "belt": random_belt}
+    draws = {kind: partial(in_ranges, kind) for kind in RANGES if kind not in TEXTS}
+    draws |= {"gear_system": gear_state, "belt": random_belt}
     for name in shipped_units(*draws):
         unit = load_unit(name)
         for fidelity in unit.models:
             share = 1e-6 if (unit.kind, fidelity) == ("belt", "hybrid") else 1e-2
-            yield f"{name} {fidelity}", Machine(partial(unit.build, fidelity), draws[unit.kind], share)
+            draw = draws.get(name, draws[unit.kind])
+            yield f"{name} {fidelity}", Machine(partial(unit.build, fidelity), draw, share)
     for name, choice in FLANGES:
         for fidelity in ("rigid", "full"):
             build = partial(flanged(name, choice).build, fidelity)
             yield f"{name} {'-'.join(choice)} {fidelity}", Machine(build, gear_state)
+    for name in TEXTS:
+        yield name, Machine(variant(name).build, partial(in_ranges, name))
+    pulsating = load_unit("engine").text.replace("w_start =", "a = 0.3\ntau_k = 20\nJ_2 = 0.01\nw_start =")
+    for name, high in (("slow", 2.0), ("fast", 750.0)):
+        build = load_unit(parse_unit_file(pulsating, "mine.toml")).build
+        yield f"engine pulsating {name}", Machine(build, partial(engine_state, high), 1e-4)
     fast = partial(random_belt, speed=400.0)
     yield "serpentine", Machine(load_unit(SERPENTINE).build, fast, 1e-6)
     for torque in (False, True):

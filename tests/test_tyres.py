@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from discs import interpreted
 from rows import text_of
 from scipy.integrate import solve_ivp
 
@@ -149,3 +150,31 @@ def test_the_greatest_slope_for_a_start_is_that_of_sliding_front_wheels():
         left[k] = (F - M * G * (np.sin(angle) + 0.01 * np.cos(angle) * 0.5)) / M
     most = slopes[np.nonzero(left > STARTED / START)[0][-1]]
     assert found["start_slope"] == pytest.approx(most, abs=2.0 * FINEST)
+
+
+# --- limited slip -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("C_0", "k", "ratio", "difference"), [
+    (0.0, 0.02, 1.04 / 0.96, None),  # torque-sensing: the bias ratio (1 + 2 k)/(1 - 2 k)
+    (8.0, 0.0, None, 16.0),  # plates with a preload: 2 C_0
+    (0.0, 0.0, 1.0, 0.0),  # open
+])  # fmt: skip
+def test_a_differential_with_limited_slip_shares_torque_as_in_closed_form(C_0, k, ratio, difference):
+    """The slow axle gets T/2 + C, the fast one T/2 - C; at an open one the rear wheels spin up."""
+    with interpreted():
+        one = load_unit("all_wheel_drive").build().instantiate()
+    for name, value in (("ramp.C_0", C_0), ("ramp.k_drive", k), ("vehicle.road.mu", 0.1)):
+        one.set(name, value)
+    one.set("vehicle.road.slope", 0.05)
+    one.initialise()
+    for i in range(1500):
+        one.set("centre.pinion.tau", min(125.0, 0.25 * i))
+        assert one.step(1e-3) != FAILED
+    front, rear = (-one.get(f"{axle}.axle.tau") for axle in ("front", "rear"))
+    assert one.get("lock.clutch.w_slip") < 0.0
+    if ratio is not None:
+        assert front / rear == pytest.approx(ratio, rel=0.04 if k == 0.0 else 3e-3)
+    if difference:
+        assert front - rear == pytest.approx(difference, rel=0.02)
+    assert (one.get("rear.shaft.w") > 5.0 * one.get("front.shaft.w")) == (C_0 == k == 0.0)

@@ -21,7 +21,17 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
 from rtcvt.vehicle.parts import KINDS, build_part
 
-PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump", "vehicle_tyres")
+PARTS = (
+    "vehicle",
+    "driveline",
+    "driver",
+    "wltc",
+    "nedc",
+    "kers_lap",
+    "cvt_pump",
+    "vehicle_tyres",
+    "dual_mass_flywheel",
+)
 KMH = 1.0 / 3.6
 
 
@@ -56,6 +66,54 @@ def test_a_road_load_as_it_is_certified():
     )
     assert run["vehicle.v"][-1] == pytest.approx(exact.y[0, -1], rel=1e-6)
     assert run["force.aero"][0] + run["force.roll"][0] == pytest.approx(135.0 - 48.0 + 468.0, rel=1e-12)
+
+
+# --- dual-mass flywheel -----------------------------------------------------------------------------------------------
+
+
+def test_a_dual_mass_flywheel_loses_the_area_of_its_loop():
+    """Twisted by +-30 N.m, friction slides over the twist less its elastic part: 4 C (phi - C/K_r) in a cycle."""
+    one = instance("dual_mass_flywheel", flywheel__w_start=0.0, flywheel__c=0.0, flywheel__d=0.0)
+    one.initialise()
+    phi, lost = [], []
+    for k in range(8000):
+        torque = 30.0 * np.sin(0.5 * np.pi * (k + 0.5) * 1e-3)  # 4 s
+        one.set("primary.tau", torque)
+        one.set("secondary.tau", -torque)
+        assert one.step(1e-3) == OK
+        phi.append(one.get("flywheel.phi"))
+        lost.append(one.get("loss.flywheel"))
+    C, K_r, K_1 = 5.0, 30.0 * 180.0 / np.pi, 4.0 * 180.0 / np.pi
+    most = max(phi[4000:])
+    assert most == pytest.approx((30.0 - C) / K_1, rel=0.01)
+    assert np.sum(lost[4000:]) * 1e-3 == pytest.approx(4.0 * C * (most - C / K_r), rel=0.01)
+
+
+def test_a_dual_mass_flywheel_swings_as_another_integrator_says():
+    """Both stages, friction that grows with speed and reverses many times."""
+    one = instance("dual_mass_flywheel", 1e-4)
+    one.initialise()
+    J_1, J_2, end = 0.06, 0.08, np.deg2rad(25.0)
+    K_1, K_2, K_r = np.array([4.0, 12.0, 30.0]) * 180.0 / np.pi
+
+    def rates(t, x):
+        w_1, w_2, phi, f = x
+        C = 5.0 + 8e-5 * w_1**2
+        v = w_1 - w_2
+        e = f + K_r * 1e-3 * v
+        F = max(-C, min(C, e))
+        springs = K_1 * phi if abs(phi) < end else np.sign(phi) * (K_1 * end + K_2 * (abs(phi) - end))
+        T = springs + 0.2 * v + F
+        return [(150.0 - T) / J_1, (T - 20.0) / J_2, v, K_r * v if abs(e) < C else (F - f) / 1e-3]
+
+    t = np.arange(1, 2001) * 1e-4
+    w = 800.0 * np.pi / 30.0
+    exact = solve_ivp(rates, (0.0, 0.2), [w, w, 0.0, 0.0], t_eval=t, rtol=1e-9, atol=1e-9, max_step=1e-4)
+    one.set("primary.tau", 150.0)
+    one.set("secondary.tau", -20.0)
+    phi = [(one.step(1e-4), one.get("flywheel.phi"))[1] for _ in t]
+    assert exact.y[2].max() > 1.2 * end
+    assert np.abs(phi - exact.y[2]).max() < 1e-4 * end
 
 
 # --- driving cycles ---------------------------------------------------------------------------------------------------

@@ -164,8 +164,8 @@ def reduced(
 def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) -> Shown:
     """Make and write a reduced model, and a report if one is asked for."""
     output, report, heldout = given["output"], given["report"], given["heldout"]
-    name = given["prior"]
-    prior = None if name is None else read_reduced(find_reduced(str(name), Path(), "--prior"))
+    path = None if given["prior"] is None else Path(str(given["prior"]))
+    prior = None if path is None else read_reduced(find_reduced(path.name, path.parent, "--prior"))
     found, figures = reduced(files, given["name"] or output.stem, heldout, progress, prior, given["spatial"])
     write_reduced(found.model, output)
     if report is not None:

@@ -81,19 +81,25 @@ ENGAGED_RTOL = 1e-9  # share of the normal force
 
 
 @kernel
-def torque_per_force(p):
+def friction(x, p, data):
+    """mu."""
+    return p[P.MU]
+
+
+@kernel
+def torque_per_force(x, p, data):
     """Capacity over normal force, C/F [m]."""
     r_o = p[P.R_O]
     r_i = p[P.R_I]
     r_m = 2.0 / 3.0 * (r_o * r_o + r_o * r_i + r_i * r_i) / (r_o + r_i)
-    return p[P.MU] * p[P.Z] * r_m
+    return friction(x, p, data) * p[P.Z] * r_m
 
 
 @kernel
-def capacity(x, p):
+def capacity(x, p, data):
     """C: torque capacity [N.m]."""
     if x[X.F] > ENGAGED_RTOL * p[P.F_MAX]:
-        return torque_per_force(p) * x[X.F]
+        return torque_per_force(x, p, data) * x[X.F]
     return 0.0
 
 
@@ -120,28 +126,28 @@ def direction(e):
 
 
 @kernel
-def transmitted(x, u, p):
+def transmitted(x, u, p, data):
     """tau: torque through the clutch [N.m]."""
     e = stuck_torque(x, u, p)
-    C = capacity(x, p)
+    C = capacity(x, p, data)
     if e >= C:  # an open clutch, too, whose tangents are then those of slipping
         return C
     return -C if e <= -C else e
 
 
 @kernel
-def twist_rate(x, u, p):
+def twist_rate(x, u, p, data):
     """phi' [rad/s]; the difference of the speeds itself where the faces stick."""
-    if abs(stuck_torque(x, u, p)) < capacity(x, p):
+    if abs(stuck_torque(x, u, p)) < capacity(x, p, data):
         return u[U.A_W] - x[X.W]
-    return (transmitted(x, u, p) - p[P.K] * x[X.PHI]) / p[P.D]
+    return (transmitted(x, u, p, data) - p[P.K] * x[X.PHI]) / p[P.D]
 
 
 @kernel
 def rates(t, x, u, p, data, dx):
     """Rates of phi, w, F and Q."""
-    tau = transmitted(x, u, p)
-    dx[X.PHI] = twist_rate(x, u, p)
+    tau = transmitted(x, u, p, data)
+    dx[X.PHI] = twist_rate(x, u, p, data)
     dx[X.W] = (tau - p[P.B] * x[X.W] - u[U.LOAD]) / p[P.J]
     dx[X.F] = (normal_force(u, p) - x[X.F]) / p[P.T_A]
     dx[X.Q] = tau * (u[U.A_W] - x[X.W] - dx[X.PHI])
@@ -163,15 +169,15 @@ def start(p, data, u, x):
 def df_dx(x, u, p, data, jac):
     """Entries of ``df/dx``."""
     e = stuck_torque(x, u, p)
-    tau = transmitted(x, u, p)
-    per_force = torque_per_force(p)
-    if abs(e) < capacity(x, p):
+    tau = transmitted(x, u, p, data)
+    per_force = torque_per_force(x, p, data)
+    if abs(e) < capacity(x, p, data):
         jac[X.PHI * N_X + X.W] = -1.0
         jac[X.W * N_X + X.PHI] = p[P.K] / p[P.J]
         jac[X.W * N_X + X.W] = -(p[P.D] + p[P.B]) / p[P.J]
     else:
         tau_F = per_force * direction(e)
-        slip = u[U.A_W] - x[X.W] - twist_rate(x, u, p)
+        slip = u[U.A_W] - x[X.W] - twist_rate(x, u, p, data)
         jac[X.PHI * N_X + X.PHI] = -p[P.K] / p[P.D]
         jac[X.PHI * N_X + X.F] = tau_F / p[P.D]
         jac[X.W * N_X + X.W] = -p[P.B] / p[P.J]
@@ -187,7 +193,7 @@ def flange(k, x, u, p, data, work):
     """Speed of a flange with a torque as input, torque of one with a speed as input."""
     if k == U.LOAD:
         return x[X.W]
-    return transmitted(x, u, p)
+    return transmitted(x, u, p, data)
 
 
 @kernel
@@ -200,14 +206,14 @@ def port(k, x, u, p, data, row, column, work):
         row[X.W] = 1.0
         column[X.W] = -1.0 / p[P.J]
         return 0.0
-    tau = transmitted(x, u, p)
+    tau = transmitted(x, u, p, data)
     if piece(x, u, p, data, work) == 0.0:
         row[X.PHI] = p[P.K]
         row[X.W] = -p[P.D]
         column[X.PHI] = 1.0
         column[X.W] = p[P.D] / p[P.J]
         return p[P.D]
-    per_force = torque_per_force(p)
+    per_force = torque_per_force(x, p, data)
     row[X.F] = per_force * direction(stuck_torque(x, u, p))
     column[X.Q] = tau
     return 0.0
@@ -217,7 +223,7 @@ def port(k, x, u, p, data, row, column, work):
 def piece(x, u, p, data, work):
     """0 if the faces stick, else the sign of their torque."""
     e = stuck_torque(x, u, p)
-    if abs(e) < capacity(x, p):
+    if abs(e) < capacity(x, p, data):
         return 0.0
     return 1.0 if e > 0.0 else -1.0
 
@@ -225,13 +231,13 @@ def piece(x, u, p, data, work):
 @kernel
 def output(t, x, u, p, data, y, work):
     """Torque, speeds, capacity, heat, stored energy and losses."""
-    tau = transmitted(x, u, p)
-    rate = twist_rate(x, u, p)
+    tau = transmitted(x, u, p, data)
+    rate = twist_rate(x, u, p, data)
     slip = u[U.A_W] - x[X.W] - rate
     y[Y.A_TAU] = tau
     y[Y.B_W] = x[X.W]
     y[Y.SLIP] = slip
-    y[Y.CAPACITY] = capacity(x, p)
+    y[Y.CAPACITY] = capacity(x, p, data)
     y[Y.STUCK] = 1.0 if abs(stuck_torque(x, u, p)) < y[Y.CAPACITY] else 0.0
     y[Y.HEAT] = x[X.Q]
     y[Y.ENERGY] = 0.5 * p[P.J] * x[X.W] * x[X.W] + 0.5 * p[P.K] * x[X.PHI] * x[X.PHI]

@@ -9,4 +9,5 @@ KIND = Kind(
     fidelities={"rigid": ""},
     build=lazily("rtcvt.clutch.unit:build"),
     page=lazily("rtcvt.part:page"),
+    files_beside=lazily("rtcvt.clutch.unit:files_beside"),
 )

@@ -19,7 +19,8 @@ balanced, ``E_b' = -U_0 I``::
 
     tau_shaft w = d/dt (J w^2/2 + E_b) + R I^2 + L + P_aux
 
-The battery can give more than machine, losses and auxiliaries need at most, which is checked.
+The battery can give more than machine, losses and auxiliaries need at most, which is checked. `rtcvt.engine.battery`
+has U_0 and R over s, and a voltage that lags behind the current.
 """
 
 import math
@@ -159,28 +160,71 @@ def loss(x, data):
 
 
 @kernel
-def open_voltage(s, p):
+def open_voltage(s, p, data):
     """U_0 [V]."""
     return p[P.U_E] + (p[P.U_F] - p[P.U_E]) * clip(s, 0.0, 1.0)
+
+
+@kernel
+def open_voltage_slope(s, p, data):
+    """Derivative of the same with respect to s [V]."""
+    return p[P.U_F] - p[P.U_E] if s > 0.0 and s < 1.0 else 0.0
+
+
+@kernel
+def resistance(s, p, data):
+    """R [ohm]."""
+    return p[P.R]
+
+
+@kernel
+def resistance_slope(s, p, data):
+    """Derivative of the same with respect to s [ohm]."""
+    return 0.0
+
+
+@kernel
+def source_voltage(x, p, data):
+    """Voltage behind the resistance R [V]."""
+    return open_voltage(x[X.S], p, data)
 
 
 @kernel
 def current(x, p, data):
     """I [A]."""
     power = x[X.TAU] * x[X.W] + loss(x, data) + p[P.P_AUX]
-    U_0 = open_voltage(x[X.S], p)
-    square = U_0 * U_0 - 4.0 * p[P.R] * power
+    U_0 = source_voltage(x, p, data)
+    square = U_0 * U_0 - 4.0 * resistance(x[X.S], p, data) * power
     return 2.0 * power / (U_0 + math.sqrt(square if square > 0.0 else 0.0))
 
 
 @kernel
-def energy(s, p):
+def energy(x, p, data):
     """E_b [J]."""
+    s = x[X.S]
     within = clip(s, 0.0, 1.0)
     E = p[P.U_E] * s + (p[P.U_F] - p[P.U_E]) * 0.5 * within * within
     if s > 1.0:
         E += (p[P.U_F] - p[P.U_E]) * (s - 1.0)
     return p[P.C] * E
+
+
+@kernel
+def battery_loss(x, I, p, data):  # noqa: E741
+    """Power lost in the battery at the current I [W]."""
+    return resistance(x[X.S], p, data) * I * I
+
+
+@kernel
+def least_power(p, data):
+    """The most that the battery can give where it can give least [W]."""
+    return p[P.U_E] * p[P.U_E] / (4.0 * p[P.R])
+
+
+@kernel
+def is_ordered(p):
+    """Whether the voltage does not fall with the charge."""
+    return p[P.U_F] >= p[P.U_E]
 
 
 @kernel
@@ -193,7 +237,7 @@ def is_strong(p, data):
     for k in range(n * m):
         value = data[table + 2 + n + m + k]
         most = value if value > most else most
-    return p[P.U_E] * p[P.U_E] > 1.1 * 4.0 * p[P.R] * (p[P.P_MAX] + most + p[P.P_AUX])
+    return least_power(p, data) > 1.1 * (p[P.P_MAX] + most + p[P.P_AUX])
 
 
 @kernel
@@ -207,7 +251,7 @@ def rates(t, x, u, p, data, dx):
 @kernel
 def start(p, data, u, x):
     """Start at the start speed with the torque that is asked for."""
-    if not (is_strong(p, data) and p[P.U_F] >= p[P.U_E]):
+    if not (is_strong(p, data) and is_ordered(p)):
         return False
     x[X.W] = p[P.W_START]
     x[X.S] = p[P.S_START]
@@ -224,14 +268,14 @@ def df_dx(x, u, p, data, jac):
     by_w = slope(data, table, abs(w), abs(tau), 0) * (-1.0 if w < 0.0 else 1.0)
     by_tau = slope(data, table, abs(w), abs(tau), 1) * (-1.0 if tau < 0.0 else 1.0)
     I = current(x, p, data)  # noqa: E741
-    drop = p[P.C] * (open_voltage(x[X.S], p) - 2.0 * p[P.R] * I)
+    s = x[X.S]
+    drop = p[P.C] * (source_voltage(x, p, data) - 2.0 * resistance(s, p, data) * I)
     jac[X.W * N_X + X.TAU] = 1.0 / p[P.J]
     jac[X.TAU * N_X + X.W] = demand_slope(x, u, p) / p[P.T_Q]
     jac[X.TAU * N_X + X.TAU] = -1.0 / p[P.T_Q]
     jac[X.S * N_X + X.W] = -(tau + by_w) / drop
     jac[X.S * N_X + X.TAU] = -(w + by_tau) / drop
-    if x[X.S] > 0.0 and x[X.S] < 1.0:
-        jac[X.S * N_X + X.S] = I * (p[P.U_F] - p[P.U_E]) / drop
+    jac[X.S * N_X + X.S] = I * (open_voltage_slope(s, p, data) - resistance_slope(s, p, data) * I) / drop
 
 
 @kernel
@@ -244,13 +288,13 @@ def output(t, x, u, p, data, y, work):
     y[Y.LIMIT] = limit(x[X.W], p)
     y[Y.BRAKE] = u[U.BRAKE] - regained if u[U.BRAKE] > regained else 0.0
     y[Y.S] = x[X.S]
-    y[Y.VOLTAGE] = open_voltage(x[X.S], p) - p[P.R] * I
+    y[Y.VOLTAGE] = source_voltage(x, p, data) - resistance(x[X.S], p, data) * I
     y[Y.CURRENT] = I
     y[Y.POWER] = y[Y.VOLTAGE] * I
-    y[Y.CHARGE] = energy(x[X.S], p)
+    y[Y.CHARGE] = energy(x, p, data)
     y[Y.E] = 0.5 * p[P.J] * x[X.W] * x[X.W]
     y[Y.MACHINE] = loss(x, data)
-    y[Y.BATTERY] = p[P.R] * I * I
+    y[Y.BATTERY] = battery_loss(x, I, p, data)
     y[Y.AUXILIARY] = p[P.P_AUX]
 
 

@@ -37,7 +37,7 @@ class Grid:
 
 def _read(
     source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]
-) -> tuple[str, list[tuple[int, tuple[float, float, float]]]]:
+) -> tuple[str, list[tuple[int, tuple[float, ...]]]]:
     """Name of the file of a table, and its points with the numbers of their lines."""
     path = own_file(folder, name, f"{source}: {key}")
     if path is None:
@@ -85,10 +85,8 @@ def read_grid(source: str, key: str, folder: Path, name: str, columns: Sequence[
     return Grid(axes[0], axes[1], np.array([[points[a, b] for b in axes[1]] for a in axes[0]]))
 
 
-def read_curves(
-    source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]
-) -> tuple[Grid, Grid]:
-    """Read two curves over one axis, as `read_grid` does; the second axis of the tables is of no use.
+def read_curves(source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]) -> tuple[Grid, ...]:
+    """Read curves over one axis, as `read_grid` does; the second axis of the tables is of no use.
 
     Raises
     ------
@@ -96,34 +94,37 @@ def read_curves(
         There is no such file, or its first column does not rise.
     """
     file, rows = _read(source, key, folder, name, columns)
-    found = np.array([point for _, point in rows]).reshape(-1, 3)
+    found = np.array([point for _, point in rows]).reshape(-1, len(columns))
     if len(found) < 2 or not (np.diff(found[:, 0]) > 0.0).all() or len(found) > MAX_POINTS:
         raise InputError(file, "", f"{len(found)} points", f"at least 2 points, at most {MAX_POINTS}, in rising order")
     none = np.array([0.0, 1.0])
-    return tuple(Grid(found[:, 0], none, np.column_stack([values, values])) for values in found.T[1:])  # type: ignore[return-value]
+    return tuple(Grid(found[:, 0], none, np.column_stack([values, values])) for values in found.T[1:])
 
 
 def _factors(
     source: str, line: int, row: list[str], columns: Sequence[tuple[str, str]], header: str
-) -> tuple[float, ...]:
-    """Factors from the units of the header to SI."""
+) -> tuple[tuple[float, float], ...]:
+    """Factors and offsets from the units of the header to SI."""
     try:
         cells = [cell.strip().rstrip("]").split(" [") for cell in row]
         if [name for name, _ in cells] != [name for name, _ in columns]:
             raise ValueError
+        pairs = [(given, unit) for (_, given), (_, unit) in zip(cells, columns, strict=True)]
+        zeros = [0.0 if given == unit else quantity.to_si(f"0 {given}", unit) for given, unit in pairs]
         return tuple(
-            1.0 if given == unit else quantity.to_si(f"1 {given}", unit)
-            for (_, given), (_, unit) in zip(cells, columns, strict=True)
+            (1.0 if given == unit else quantity.to_si(f"1 {given}", unit) - zero, zero)
+            for (given, unit), zero in zip(pairs, zeros, strict=True)
         )
     except ValueError:
         raise InputError(source, f"line {line}", ",".join(row), f"a header such as '{header}'") from None
 
 
-def _point(source: str, line: int, row: list[str], factors: tuple[float, ...]) -> tuple[float, float, float]:
-    found = [factor * number(cell) for cell, factor in zip(row, factors, strict=False)]
-    if len(row) != 3 or not all(abs(value) < 1e9 for value in found):
-        raise InputError(source, f"line {line}", ",".join(row), "three numbers below 1e9")
-    return found[0], found[1], found[2]
+def _point(source: str, line: int, row: list[str], factors: tuple[tuple[float, float], ...]) -> tuple[float, ...]:
+    found = [factor * number(cell) + zero for cell, (factor, zero) in zip(row, factors, strict=False)]
+    if len(row) != len(factors) or not all(abs(value) < 1e9 for value in found):
+        count = {2: "two", 3: "three"}[len(factors)]
+        raise InputError(source, f"line {line}", ",".join(row), f"{count} numbers below 1e9")
+    return tuple(found)
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ def _files_beside(engine: Any) -> list[Path]:
     """The engine's own tables and box, and files that the box needs."""
     from rtcvt.kind import load_unit
 
-    keys = ("torque", "fuel", "loss", "up", "down", "curves", "box")
+    keys = ("torque", "fuel", "loss", "battery", "up", "down", "curves", "box")
     own = [engine.folder / name for name in (getattr(engine, key) for key in keys) if name]
     own = [file for file in own if file.is_file()]
     boxes = [file for file in own if engine.box and file == engine.folder / engine.box]

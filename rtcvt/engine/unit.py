@@ -1,6 +1,6 @@
 """Unit files of drives and their control, and their real-time models.
 
-Equations are in `kernels`, `control`, `shifting`, `converter` and `electric`.
+Equations are in `kernels`, `control`, `shifting`, `converter`, `electric` and `battery`.
 
 All parameters of the kind are given in the file; ``torque``, ``fuel`` and the like name tables, CSV files in the same
 folder or shipped ones (`rtcvt.engine.grid`), ``box`` the unit with the shift table that the control uses. Bare numbers
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from rtcvt.engine import control, converter, electric, kernels, shifting
+from rtcvt.engine import battery, control, converter, electric, kernels, shifting
 from rtcvt.engine.grid import Grid, lookup, read_curves, read_grid
 from rtcvt.engine.kernels import P
 from rtcvt.errors import InputError
@@ -21,7 +21,7 @@ from rtcvt.kind import load_unit
 from rtcvt.model import Model
 from rtcvt.part import Part, built, table_of
 from rtcvt.table import Constants
-from rtcvt.unitfile import UnitFile, find_unit, own_file
+from rtcvt.unitfile import UnitFile, find_unit
 
 LINE_POINTS = 41  # of the line of least fuel
 SPEEDS = "a table whose speeds are above zero"
@@ -33,6 +33,11 @@ KINDS: dict[str, Any] = {
     "torque_converter": converter,
     "electric_drive": electric,
 }
+DEFAULTS = {  # parameters that a file may leave out: no rest, no starter, no torque over the crank angle; no pair
+    "engine": {"tau_c": 0.0, "tau_starter": 0.0, "w_starter": 40.0, "T_starter": 0.05,
+               "n": 2.0, "a": 0.0, "tau_k": 0.0, "J_2": 0.0},
+    "battery": {"R_1": 0.0, "T_1": 1.0},
+}  # fmt: skip
 NAMED = {  # files that a unit file of each kind names
     "engine": ("torque", "fuel"),
     "cvt_control": ("torque", "fuel"),
@@ -49,6 +54,7 @@ class Engine(Part):
     torque: FileName | None = None  # table over speed and pedal
     fuel: FileName | None = None  # table over speed and torque
     loss: FileName | None = None  # table of an electric machine over speed and torque
+    battery: FileName | None = None  # table of its battery over the state of charge, instead of U_e, U_f and R
     up: FileName | None = None  # tables over gear and demand: speeds of the vehicle above which it shifts up
     down: FileName | None = None  # tables of the speeds below which it shifts down
     curves: FileName | None = None  # capacity and torque ratio of a converter over its speed ratio
@@ -71,6 +77,8 @@ def read(file: UnitFile) -> Engine:
         if (getattr(unit, key) is not None) != named:
             allowed = "the name of a table or a unit" if named else f"no such key in a unit of kind {unit.kind}"
             raise InputError(unit.source, key, getattr(unit, key), allowed)
+    if unit.battery is not None and unit.kind != "electric_drive":
+        raise InputError(unit.source, "battery", unit.battery, f"no such key in a unit of kind {unit.kind}")
     if (unit.map is None and unit.strategy == "map") or (unit.map is not None and unit.kind != "cvt_control"):
         raise InputError(unit.source, "map", unit.map, "the name of a table in a control whose strategy may be 'map'")
     return unit
@@ -153,8 +161,7 @@ def box_of(unit: Engine) -> tuple[list[str], list[float], NDArray[np.float64], l
     from rtcvt.pog.unit import GearSystem
 
     assert unit.box is not None
-    own = own_file(unit.folder, unit.box, f"{unit.source}: box")
-    box = load_unit(own or find_unit(unit.box, unit.folder))
+    box = load_unit(find_unit(unit.box, unit.folder, f"{unit.source}: box"))
     if not isinstance(box, GearSystem) or box.shift is None:
         raise InputError(unit.source, "box", unit.box, "a gear system with a shift table")
     gears = sorted((g for g in shift_table(box, radii_at(box)) if g.ratio > 0.0), key=lambda g: -g.ratio)
@@ -207,6 +214,25 @@ def losses(drive: Engine) -> Grid:
     return grid
 
 
+def cells(drive: Engine) -> tuple[Grid, ...]:
+    """Voltage without a current [V] and resistance [ohm] of a battery over its state of charge, checked.
+
+    Raises
+    ------
+    InputError
+        The table is missing, not a table, or not one of a battery from empty to full.
+    """
+    assert drive.battery is not None
+    columns = (("s", "1"), ("U_0", "V"), ("R", "ohm"))
+    voltage, resistance = found = read_curves(drive.source, "battery", drive.folder, drive.battery, columns)
+    whole = voltage.a[0] == 0.0 and voltage.a[-1] == 1.0
+    _require(whole, drive.source, "battery", drive.battery, "states of charge from 0 to 1")
+    rising = voltage.values[0, 0] > 0.0 and (np.diff(voltage.values[:, 0]) >= 0.0).all()
+    _require(rising, drive.source, "battery", drive.battery, "voltages above zero that do not fall with the charge")
+    _require((resistance.values > 0.0).all(), drive.source, "battery", drive.battery, "resistances above zero")
+    return found
+
+
 def _require(good: bool | np.bool_, source: str, key: str, value: object, allowed: str) -> None:
     if not good:
         raise InputError(source, key, value, allowed)
@@ -240,9 +266,16 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         allowed = f"one of {', '.join(control.STRATEGIES)}, in a control only"
         raise InputError(engine.source, "strategy", engine.strategy, allowed)
     kind = KINDS[engine.kind]
+    if engine.battery is not None:
+        kind = battery
+    defaults = DEFAULTS.get("battery" if kind is battery else engine.kind, {})
+    engine = engine.model_copy(update={"parameters": {**defaults, **engine.parameters}})
     table, data, elements = table_of(engine, kind), Constants(kind.D), list[str]()
-    if kind is electric:
+    if kind in (electric, battery):
         data.table(electric.D.LOSS, losses(engine).numbers())
+        if kind is battery:
+            for entry, grid in zip((battery.D.VOLTAGE, battery.D.RESISTANCE), cells(engine), strict=True):
+                data.table(entry, grid.numbers())
     elif kind is converter:
         capacity, ratio = curves(engine)
         data.table(converter.D.CAPACITY, capacity.numbers())
@@ -263,6 +296,14 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         data.table(kind.D.TORQUE, torque.numbers())
         if kind is kernels:
             data.table(kernels.D.FUEL, fuel.numbers())
+            drag = -torque.values[:, 0]
+            source, given = engine.source, engine.parameters
+            _require(table.p[P.TAU_C] <= drag[0], source, "parameters.tau_c", given["tau_c"],
+                     f"at most the drag at the lowest speed of the table, {drag[0]:g} N.m")  # fmt: skip
+            _require(table.p[P.J_2] < table.p[P.J], source, "parameters.J_2", given["J_2"], "below J")
+            most = fuel.b + table.p[P.A] * (fuel.b + np.interp(fuel.a, torque.a, drag)[:, None])
+            _require((table.p[P.H] * fuel.values > fuel.a[:, None] * most).all(), source, "parameters.a", given["a"],
+                     "an amplitude at which the power at the crank is below that of the fuel")  # fmt: skip
         else:
             data.table(control.D.LINE, least_fuel(torque, fuel).numbers())
     if engine.strategy is not None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError, near
 from rtcvt.kernel import FAILED
-from rtcvt.quantity import Unit
+from rtcvt.quantity import Unit, shown
 
 Vector = NDArray[np.float64]
 Fidelity = Literal[
@@ -112,7 +112,7 @@ class Variable:
         low = -np.inf if self.minimum is None else self.minimum
         high = np.inf if self.maximum is None else self.maximum
         if not low <= value <= high or not abs(value) < np.inf:
-            raise InputError(source, self.name, given or value, f"a number from {low:g} to {high:g} {self.unit}")
+            raise InputError(source, self.name, given or value, f"a number from {low:g} to {shown(high, self.unit)}")
         try:
             return self.choice(value) if self.choices else value
         except ValueError as error:

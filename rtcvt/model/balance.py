@@ -28,7 +28,9 @@ class Balance(NamedTuple):
         Fuel [l] and energy out of the battery [kWh] per 100 km, of a car with an engine or a battery; NaN if nothing
         moved.
     delivered : float
-        Work of the engine or the battery [J]: the energy supplied less the losses of the unit that has the fuel.
+        Work of the engine, or the battery [J]: the energy supplied less the losses of the unit that has the fuel.
+    starter, battery : float
+        Electric work of the engine's starter, and of the battery of a car with an engine [J].
     """
 
     sources: dict[str, float]
@@ -37,14 +39,18 @@ class Balance(NamedTuple):
     litres: float | None
     kwh: float | None
     delivered: float
+    starter: float = 0.0
+    battery: float = 0.0
 
     @property
     def corrected(self) -> tuple[float | None, float | None]:
-        """Fuel and energy per 100 km, corrected for the increase of the stored energy at the mean efficiency of the
-        engine in this run.
+        """Fuel and energy per 100 km, corrected for the increase of the stored energy and for the work of a starter at
+        the mean efficiency of the engine in this run. With an engine, the energy of a battery is stored energy.
         """
-        share = 1.0 - self.stored / self.delivered if self.delivered > 0.0 else np.nan
-        return tuple(None if of is None else of * share for of in (self.litres, self.kwh))  # type: ignore[return-value]
+        share = 1.0 - (self.stored - self.starter - self.battery) / self.delivered if self.delivered > 0.0 else np.nan
+        if self.litres is not None:
+            return self.litres * share, self.kwh
+        return None, None if self.kwh is None else self.kwh * share
 
     @property
     def residual(self) -> float:
@@ -101,7 +107,8 @@ def balance(result: Result) -> Balance | None:
     tanks = [name.removesuffix(".m") for name in fuels]
     sources = {tank: gain(name) * result.parameter(f"{tank}.H") for tank, name in zip(tanks, fuels, strict=True)}
     sources |= {name.removesuffix(".E"): -gain(name) for name in batteries}
-    sources |= {name: work(result[name]) for name in names(Books.POWER, "W")}
+    powers = {name: work(result[name]) for name in names(Books.POWER, "W")}
+    sources |= powers
     measures: dict[tuple[Books | None, str], Callable[[str], float]] = {
         (Books.LOSS, "W"): lambda name: work(result[name]),
         (Books.LOSS, "J"): gain,
@@ -115,4 +122,6 @@ def balance(result: Result) -> Balance | None:
     kwh = -sum(gain(name) for name in batteries) / KWH * per if batteries else None
     own = tuple(f"{tank.partition('.')[0]}." for tank in tanks)
     delivered = sum(sources.values()) - sum(loss for name, loss in losses.items() if name.startswith(own))
-    return Balance(sources, losses, stored, litres[0] if litres else None, kwh, delivered)
+    starter = sum(energy for name, energy in powers.items() if name.startswith(own))
+    battery = -sum(gain(name) for name in batteries) if tanks else 0.0
+    return Balance(sources, losses, stored, litres[0] if litres else None, kwh, delivered - battery, starter, battery)

@@ -19,10 +19,14 @@ the functions below that call the part's kernels. A part that others can be coup
     n_outputs(data) -> int                           number of outputs, where it depends on the unit
 
 ``data[0]`` is the largest internal step [s].
+
+A part that extends another one has the tables of that one with more rows, `extended`, and ends with
+``derived(vars(), base)`` before `framed`: what it does not define is that of the base, and what it does define is used
+by all equations of the base, too.
 """
 
-from collections.abc import Mapping
-from types import FunctionType
+from collections.abc import Collection, Mapping
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
@@ -182,6 +186,40 @@ def step(t, h, x, u, p, data, y, work):
     output(t + h, x, u, p, data, y_new, work)
     status = leave(True, N_X, x, saved, n_y, y_new, y)
     return SATURATED if status == OK and limited(x, u, p, data) else status
+
+
+# --- parts that extend others -----------------------------------------------------------------------------------------
+
+
+def extended(table: Any, module: str, without: Collection[str] = (), **more: Any) -> Any:
+    """A table with the rows of another one, less those of the names `without`, and `more` rows; `module` is its own."""
+    rows = {row.name: getattr(row, "row", None) or (row.text, row.block) for row in table if row.name not in without}
+    return table.__bases__[0](table.__name__, {**rows, **more}, module=module)
+
+
+def derived(part: dict[str, Any], base: ModuleType) -> None:
+    """Add to a module the kernels of a base that it lacks, copied so that they call its own.
+
+    Where it has its own, the base's is copied to the name ``base_NAME``, if it is imported by that name. Any other
+    kernel that it imports from the base is replaced by the copy.
+
+    Parameters
+    ----------
+    part : dict
+        ``vars()`` of the module.
+    base : module
+        Of the part that it extends.
+    """
+    for name, value in vars(base).items():
+        python: Any = getattr(value, "py_func", None)
+        if getattr(python, "__module__", "") != base.__name__:
+            if not name.startswith("__"):
+                part.setdefault(name, value)
+        elif python.__code__.co_filename == base.__file__:  # not one of this frame
+            own: Any = getattr(part.get(name), "py_func", None)
+            target = name if own is None or own.__module__ == base.__name__ else f"base_{name}"
+            if target == name or target in part:
+                part[target] = kernel(FunctionType(python.__code__, part, target))
 
 
 # --- framing ----------------------------------------------------------------------------------------------------------

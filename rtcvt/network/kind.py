@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from rtcvt.kind import Kind, Task, lazily
+from rtcvt.kind import Kind, Option, Task, lazily
 
 
 def _files_beside(system: Any) -> list[Path]:
@@ -28,6 +28,12 @@ speeds and torques at connected flanges. Exits with code 1 if an error exceeds t
 [bold]JSON keys of a system:[/] unit, against (models by component), parameters, passed, failures, errors: scenario,
 signal, unit, nrms, limit, peak."""
 
+_MAP = """A system is linearised along a scenario: frequencies and damping of its modes over the engine's speed, and
+where the engine's orders pass them (Campbell diagram).
+
+[bold]JSON keys of a system:[/] unit, scenario, orders, time_s, speed_rad_s, modes by their leading state (frequency_Hz,
+damping), meetings: span (the state), order, speed, frequency."""
+
 KIND = Kind(
     names=("system",),
     title="systems",
@@ -35,5 +41,15 @@ KIND = Kind(
     fidelities={"system": ""},
     build=lazily("rtcvt.network.model:build_system"),
     files_beside=_files_beside,
+    map=Task(
+        lazily("rtcvt.offline.system_map:map_system"),
+        options=(
+            Option("scenario", "That is run; default: the first.", metavar="NAME"),
+            Option("shaft", "Output: speed of the shaft; default: of the engine's crank.", metavar="NAME"),
+            Option("orders", "Engine orders, with commas between; default: 0.5,1,2,4."),
+            Option("points", "Of the run at which the system is linearised; default: 200.", int, minimum=1),
+        ),
+        help=_MAP,
+    ),
     check=Task(lazily("rtcvt.offline.systems:check"), takes=("settings", "scenario"), help=_CHECK),
 )

@@ -61,8 +61,7 @@ def unit_of(system: System, name: str) -> Unit:
         whole = system.solver.step
         return ForeignUnit(name=name, source=system.source, key=key, path=path, component=component,
                            step=component.step or whole, whole=whole)  # fmt: skip
-    own = own_file(system.folder, component.unit, f"{system.source}: components.{name}.unit")
-    return load_unit(own or find_unit(component.unit, system.folder))
+    return load_unit(find_unit(component.unit, system.folder, f"{system.source}: components.{name}.unit"))
 
 
 def component_model(system: System, name: str, speeds: Mapping[str, str] | None = None) -> Model:

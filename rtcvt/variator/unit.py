@@ -90,7 +90,8 @@ def _value(row: Row, given: Any, source: str) -> float:
     except ValueError as error:
         raise InputError(source, key, given, str(error)) from None
     if (low is not None and value < low) or (high is not None and value > high):
-        allowed = f"at least {low:g} {row.unit}" if high is None else f"from {low:g} to {high:g} {row.unit}"
+        least, most = quantity.shown(low or 0.0, row.unit), quantity.shown(high or 0.0, row.unit)
+        allowed = f"at least {least}" if high is None else f"from {low:g} to {most}"
         raise InputError(source, key, given, allowed)
     return value
 

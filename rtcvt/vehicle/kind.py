@@ -19,7 +19,7 @@ def _build(part: Any, fidelity: str, substeps: int | None) -> Any:
 
 
 KIND = Kind(
-    names=("vehicle", "driveline", "driver", "cycle", "pump", "tyred_vehicle"),
+    names=("vehicle", "driveline", "driver", "cycle", "pump", "tyred_vehicle", "dual_mass_flywheel"),
     title="parts of a vehicle",
     read=lazily("rtcvt.vehicle.parts:read_part"),
     fidelities={"rigid": ""},

@@ -1,6 +1,6 @@
-"""Unit files of vehicles, driveline, driver, cycle and pump, and their real-time models.
+"""Unit files of vehicles, driveline, flywheel, driver, cycle and pump, and their real-time models.
 
-Equations are in `longitudinal`, `tyres`, `driveline`, `driver`, `cycle` and `pump`.
+Equations are in `longitudinal`, `tyres`, `driveline`, `dual_mass`, `driver`, `cycle` and `pump`.
 
 All parameters of the kind are given in the file; a cycle has a table
 of speeds instead. Bare numbers are SI, strings carry their unit.
@@ -19,7 +19,7 @@ from rtcvt.part import Part as AnyPart
 from rtcvt.part import built, table_of
 from rtcvt.table import TINY, Constants
 from rtcvt.unitfile import UnitFile, own_file
-from rtcvt.vehicle import cycle, driveline, driver, longitudinal, pump, tyres
+from rtcvt.vehicle import cycle, driveline, driver, dual_mass, longitudinal, pump, tyres
 
 KINDS: dict[str, Any] = {
     "vehicle": longitudinal,
@@ -28,13 +28,14 @@ KINDS: dict[str, Any] = {
     "cycle": cycle,
     "pump": pump,
     "tyred_vehicle": tyres,
+    "dual_mass_flywheel": dual_mass,
 }
 
 
 class Part(AnyPart):
     """A unit file of one of these kinds."""
 
-    kind: Literal["vehicle", "driveline", "driver", "cycle", "pump", "tyred_vehicle"]
+    kind: Literal["vehicle", "driveline", "driver", "cycle", "pump", "tyred_vehicle", "dual_mass_flywheel"]
     cycle: Annotated[str, Field(min_length=1)] | None = None  # a CSV file, or a shipped one
 
 
@@ -71,7 +72,7 @@ def _with_coefficients(part: Part) -> Part:
         except ValueError as error:
             raise InputError(part.source, f"parameters.{key}", given[key], str(error)) from None
         if number < low:
-            raise InputError(part.source, f"parameters.{key}", given[key], f"at least {low:g} {unit}")
+            raise InputError(part.source, f"parameters.{key}", given[key], f"at least {quantity.shown(low, unit)}")
         return number
 
     for key, unit, coefficient in ROAD_LOAD:

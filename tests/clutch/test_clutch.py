@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from machines import in_ranges
+from machines import in_ranges, variant
 from marks import slow
+from scipy.integrate import solve_ivp
 
 from rtcvt.clutch.kernels import MAX_HEAT, X
 from rtcvt.errors import InputError
@@ -243,3 +244,56 @@ def test_heat_that_no_clutch_gets_is_limited_and_said():
     assert other.get("clutch.Q") > 1.0
     for name in ("b.w", "a.tau", "storage.E", "loss.friction"):
         assert one.get(name) == other.get(name)
+
+
+# --- temperature ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def warm():
+    return variant("warm_clutch")
+
+
+def test_a_warm_clutch_heats_up_as_scipy_says_and_books_all_heat(warm):
+    """A launch under a load, with friction that falls with the temperature; rates by the equations of the page."""
+    model, step = warm.build(), 1e-3
+    run = simulate(model, Scenario(name="slip", duration=1.0, inputs={"a.w": 150.0, "b.load": 60.0, "clutch.u": 0.4}))
+    p = model.instantiate()
+    C_p, C_h, G, oil, air = (p.get(f"clutch.{k}") for k in ("C_p", "C_h", "G", "G_oil", "G_air"))
+
+    def rates(t, x):
+        phi, w, _, T_p, T_h = x
+        C = CAPACITY * 0.4 * np.interp(T_p, [293.15, 363.15, 473.15], [1.1, 1.0, 0.7])
+        phi_rate = (C - 10e3 * phi) / 20.0
+        heat = C * (150.0 - w - phi_rate)
+        plates = (heat - G * (T_p - T_h) - oil * (T_p - 363.15)) / C_p
+        return phi_rate, (C - 1e-4 * w - 60.0) / 0.1, heat, plates, (G * (T_p - T_h) - air * (T_h - 293.15)) / C_h
+
+    ends = int(np.argmax(run["clutch.stuck"])) - 1  # the last step of slipping alone
+    assert 0.2 < run.time[ends] < 0.5
+    exact = solve_ivp(rates, (0.0, run.time[ends]), [0.0, 0.0, 0.0, 363.15, 363.15], rtol=1e-10, atol=1e-10).y[:, -1]
+    for name, value in (("b.w", exact[1]), ("clutch.Q", exact[2]), ("clutch.T_plates", exact[3])):
+        assert run[name][ends] == pytest.approx(value, rel=1e-5), name
+    assert run["clutch.T_housing"][ends] - 363.15 == pytest.approx(exact[4] - 363.15, rel=1e-4)
+    given = np.trapezoid(run["heat.oil"] + run["heat.air"], dx=step)
+    assert run["heat.stored"][-1] + given == pytest.approx(run["clutch.Q"][-1], rel=1e-5)
+
+
+def test_hot_plates_are_said(warm):
+    one = warm.build().instantiate()
+    one.set("clutch.T_start", 424.0)  # above 150 degC
+    for name, value in (("a.w", 100.0), ("clutch.u", 0.1), ("b.load", 50.0)):
+        one.set(name, value)
+    one.initialise()
+    assert one.step(1e-3) == SATURATED
+    assert one.get("status.hot") == 1.0
+
+
+def test_a_warm_clutch_with_constant_friction_is_the_clutch(warm):
+    plain = variant("warm_clutch", **{'friction = "friction.csv"': ""})
+    assert not plain.files_beside
+    assert [f.name for f in warm.files_beside] == ["friction.csv"]
+    scenario = load_unit("clutch").scenario[0]
+    a, b = (simulate(unit.build(), scenario) for unit in (plain, load_unit("clutch")))
+    for name in ("b.w", "a.tau", "clutch.Q"):
+        assert a[name] == pytest.approx(b[name], rel=1e-9, abs=1e-9)

@@ -43,6 +43,8 @@ def run():
         ("car_cvt", "engine.fuel.m", (0.164999, 9.0181e-05)),
         ("car_automatic", "engine.fuel.m", (0.191303, 7.63236e-05)),
         ("car_electric", "drive.battery.P", (0.810185, 12678.5)),
+        ("car_hybrid", "drive.battery.P", (0.413365, 2771.30)),
+        ("car_dct", "engine.fuel.m", (0.126681, 8.59017e-05)),
     ],
 )
 def test_a_car_pulls_away_as_it_did(name, used, found):
@@ -57,7 +59,17 @@ def test_a_car_pulls_away_as_it_did(name, used, found):
 
 @pytest.mark.parametrize("slope", [0.3, -0.3])
 @pytest.mark.parametrize(
-    "name", ["car_cvt", "car_automatic", "car_electric", "car_cvt_kers", "car_cvt_slip", "vehicle_kers", "vehicle_wltc"]
+    "name",
+    [
+        "car_cvt",
+        "car_automatic",
+        "car_electric",
+        "car_cvt_kers",
+        "car_cvt_slip",
+        "car_hybrid",
+        "vehicle_kers",
+        "vehicle_wltc",
+    ],
 )
 def test_every_car_stands_on_a_hill(name, slope):
     """On 30 %, from the start on, with the driver's brakes, whatever its drive does."""
@@ -139,11 +151,76 @@ def test_clamping_by_slip_saves_fuel_and_the_pump_is_in_the_books():
     assert balance(by_slip).corrected[0] < balance(by_torque).corrected[0]
 
 
+@pytest.mark.slow
+def test_an_engine_that_stops_at_rest_saves_what_it_burns_there():
+    """Up to the first hill: the fuel of an idling engine, and the work of its starter, make the difference."""
+    unit = load_unit("car_cvt_slip")
+    idle, stops = (
+        simulate(unit.build(parameters={"stop.T_wait": wait}), unit.scenario[0]) for wait in ("1e6 s", "0.5 s")
+    )
+    found = balance(stops)
+    assert abs(found.residual) < 5e-6
+    assert 200.0 < found.starter < 1500.0
+    assert np.diff(stops["stop.stop"]).tolist().count(1.0) == 1.0
+    off = (stops.time > 3.0) & (stops.time < 11.0)
+    assert np.ptp(stops["engine.fuel.m"][off]) < 1e-12
+    burnt = np.ptp(idle["engine.fuel.m"][off])
+    assert idle["engine.fuel.m"][-1] - stops["engine.fuel.m"][-1] == pytest.approx(burnt * 10.0 / 8.0, rel=0.2)
+    assert np.abs(stops["vehicle.vehicle.v"] - idle["vehicle.vehicle.v"]).max() < 0.5 * KMH
+
+
+@pytest.mark.slow
+def test_a_hybrid_launches_by_its_machine_starts_its_engine_and_recuperates():
+    """In the first hills: every joule is booked, machine and brakes together give what the driver asks for."""
+    unit = load_unit("car_hybrid")
+    run = simulate(unit.build(), unit.scenario[0].model_copy(update={"duration": 110.0}))
+    found, v = balance(run), run["vehicle.vehicle.v"]
+    assert (run.status != FAILED).all()
+    assert abs(found.residual) < 3e-6  # 7e-7 over the WLTC
+    assert np.abs(run["cycle.cycle.v"] - v).max() < 2.0 * KMH
+    off, closed = run["supervisor.stop"] == 1.0, run["clutch.clutch.stuck"] == 1.0
+    assert off[v < 2.0].all()
+    assert closed.any()
+    assert np.ptp(run["engine.fuel.m"][:2000]) < 1e-12
+    assert found.battery == -np.diff(run["drive.battery.E"][[0, -1]])[0]
+    braking = (run["driver.brake.tau"] > 50.0) & (v > 4.0) & off
+    asked, w = run["driver.brake.tau"][braking], run["vehicle.axle.w"][braking]
+    given = run["supervisor.brake"][braking] - 5.0 * (run["cvt.ratio.i"] * run["drive.machine.tau"])[braking]
+    assert np.sum(given * w) == pytest.approx(np.sum(asked * w), rel=0.03)
+    assert np.sum(run["supervisor.brake"][braking] * w) < 0.1 * np.sum(asked * w)
+
+
+@pytest.mark.slow
+def test_a_double_clutch_box_hands_the_torque_over():
+    """In shifts up under power the car never loses more than half of its acceleration, and every joule is booked."""
+    unit = load_unit("car_dct")
+    run = simulate(unit.build(), unit.scenario[0].model_copy(update={"duration": 60.0}))
+    assert (run.status != FAILED).all()
+    assert abs(balance(run).residual) < 1e-6
+    assert np.abs(run["cycle.cycle.v"] - run["vehicle.vehicle.v"]).max() < 1.5 * KMH
+    gear, a = run["control.gear_"], run["vehicle.vehicle.a"]
+    ups = [k for k in np.flatnonzero(np.diff(gear) > 0.0) if run["driver.drive.tau"][k] > 400.0]
+    assert len(ups) >= 2
+    for k in ups:
+        handing = np.convolve(a[k : k + 600], np.ones(50) / 50.0, "valid")  # but for the swing of the half-shafts
+        assert handing.min() > 0.5 * a[k - 100 : k].mean()
+        coming = run["control.K1" if gear[k + 1] % 2 else "control.K2"][k : k + 250]
+        assert coming[:20].max() < 0.1
+        assert np.diff(coming).max() < 0.05
+    closed = np.maximum(run["control.K1"], run["control.K2"]) == 1.0
+    assert closed[run["vehicle.vehicle.v"] > 4.0].mean() > 0.5
+
+
 def test_fuel_is_corrected_for_what_is_stored():
     """An engine makes 4 J of 10; with 1 J of these in the flywheel at the end it has burnt a quarter too much."""
     found = Balance({"engine.fuel": 10.0}, {"engine.loss.engine": 6.0, "vehicle.heat": 3.0}, 1.0, 6.0, None, 4.0)
     assert found.corrected == (4.5, None)
     assert found.title == "6.00 l/100 km (4.50 corrected for stored energy)"
+    assert found._replace(stored=0.0, starter=1.0).corrected == (7.5, None)
+    assert found._replace(stored=0.0, battery=2.0, kwh=1.0).corrected == (
+        9.0,
+        1.0,
+    )  # a hybrid
     assert found._replace(stored=0.0).title == "6.00 l/100 km"
 
 

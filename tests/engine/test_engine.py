@@ -5,6 +5,7 @@ from importlib import resources
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from rtcvt.engine.kernels import X
 from rtcvt.errors import InputError
@@ -42,8 +43,8 @@ def test_torques_at_the_points_of_the_table_are_those_of_the_table(one):
     """What burns in the long run is the torque of the table on top of the drag, above the idle speed."""
     drag = {rpm: -tau for rpm, pedal, tau in points("torque") if pedal == 0.0}
     for rpm, pedal, tau in points("torque"):
-        one.x[:] = rpm * RPM, 0.0, 0.0, 0.0
-        one.u[:] = 0.0, pedal
+        one.x[:4] = rpm * RPM, 0.0, 0.0, 0.0
+        one.u[:2] = 0.0, pedal
         one.outputs()
         assert one.get("engine.drag") == pytest.approx(drag[rpm], rel=1e-14)
         if rpm > 800.0:
@@ -53,7 +54,7 @@ def test_torques_at_the_points_of_the_table_are_those_of_the_table(one):
 def test_fuel_at_the_points_of_the_table_is_that_of_the_table(one):
     drag = {rpm: -tau for rpm, pedal, tau in points("torque") if pedal == 0.0}
     for rpm, tau, fuel in points("fuel"):
-        one.x[:] = rpm * RPM, tau + drag[rpm], 0.0, 0.0
+        one.x[:4] = rpm * RPM, tau + drag[rpm], 0.0, 0.0
         one.outputs()
         assert one.get("fuel.flow") == pytest.approx(fuel * 1e-3, rel=1e-12)
         assert one.get("engine.eta") == pytest.approx(tau * rpm * RPM / (fuel * 42.5e3), rel=1e-12)
@@ -129,6 +130,131 @@ def test_it_does_not_run_away_or_burn_backwards(one):
     assert one.get("crank.w") < 0.0
     assert one.get("fuel.flow") == 0.0
     assert one.get("engine.tau") > 0.0
+
+
+# --- stop and start ---------------------------------------------------------------------------------------------------
+
+
+def with_torques(**more):
+    """The shipped engine with further parameters."""
+    given = "".join(f"{key} = {value}\n" for key, value in more.items())
+    text = load_unit("engine").text.replace("w_start =", f"{given}w_start =")
+    return load_unit(parse_unit_file(text, "mine.toml")).build()
+
+
+def recorded(one, h, until, stop):
+    """Steps of h; rows of time, speed, fuel, power of the starter less losses, energy."""
+    names = "crank.w", "fuel.m", "starter.P", "loss.engine", "storage.E"
+    rows = [[0.0, *(one.get(name) for name in names)]]
+    for k in range(round(until / h)):
+        one.set("engine.stop", stop(k * h))
+        assert one.step(h) == OK
+        rows.append([(k + 1) * h, *(one.get(name) for name in names)])
+    return np.array(rows).T
+
+
+def test_it_stops_and_starts_five_times_and_keeps_the_books(one):
+    """Off from 1 to 3 s of each 4 s: at rest nothing burns; each start is like the one before."""
+    t, w, m, starter, lost, E = recorded(one, 1e-3, 20.0, lambda t: float(1.0 <= t % 4.0 < 3.0))
+    burnt = m[-1] * one.get("fuel.H")
+    assert abs(burnt + np.trapezoid(starter - lost, t) - E[-1] + E[0]) < 1e-6 * burnt
+    off = (t % 4.0 > 2.5) & (t % 4.0 <= 3.0)
+    assert np.abs(w[off]).max() < 1e-5
+    each = off[1:].reshape(5, -1)
+    for start in range(5):
+        burning = m[1:].reshape(5, -1)[start][each[start]]
+        assert burning[-1] == burning[0]
+    runs = w[1:].reshape(5, -1)[:, -1000:]
+    assert (np.abs(runs[:, -1] - 800.0 * RPM) < 5.0).all()
+    assert runs[1:] == pytest.approx(np.tile(runs[1], (4, 1)), rel=1e-6)
+    assert 0.2 < np.argmax(runs[1] > 700.0 * RPM) * 1e-3 < 0.6
+
+
+def test_a_stop_and_a_start_are_those_of_another_integrator():
+    """The crank slides, sticks, is turned by the starter and runs up: solve_ivp with an event at each change."""
+    drag = np.array([(rpm * RPM, -tau) for rpm, pedal, tau in points("torque") if pedal == 0.0]).T
+    full = np.array([(rpm * RPM, tau) for rpm, pedal, tau in points("torque") if pedal == 1.0]).T
+    J, C, first, d, low = 0.15, 12.0, drag[0, 0], 12.0, 1e-9
+
+    def table(of, w):
+        return np.interp(abs(w), *of) * np.clip(w / first, -1.0, 1.0)
+
+    def rates(t, x, stop, side):
+        w, q, z, f, s = x
+        e = f + d * w
+        F = e if side == 0 else side * C
+        D = table(drag, w)
+        idle = 0.0 if stop else np.clip(800.0 * RPM - w + z, 0.0, 40.0)
+        wanted = 0.0 if stop else np.clip(idle, 0.0, max(table(full, w) + D, 0.0) if w > 0.0 else 0.0)
+        crank = 0.0 if stop else 60.0 * np.clip(1.0 - w / (400.0 * RPM), 0.0, 1.0)
+        rate = d * d / (4.0 * J) * w if side == 0 else d / (4.0 * J) * (F - f)
+        rest = D - C * np.clip(w / first, -1.0, 1.0)
+        return [(q + s - rest - F) / J, (wanted - q) / 0.08, (idle - z) / 0.5, rate, (crank - s) / 0.05]
+
+    def change(t, x, stop, side):
+        return x[3] + d * x[0] - (side or 1.0) * C
+
+    change.terminal = True
+    h, x, t, side, found = 2e-4, None, 0.0, 1, []
+    one = with_torques().instantiate()
+    one.initialise()
+    x = one.x[[0, 1, 2, 4, 5]]
+    for stop, end in ((1.0, 2.5), (0.0, 4.0)):
+        while t < end - low:
+            run = solve_ivp(rates, (t, end), x, "LSODA", events=change, args=(stop, side), rtol=1e-9, atol=1e-9,
+                            dense_output=True)  # fmt: skip
+            found.append(run.sol)
+            t, x = run.t[-1], run.y[:, -1]
+            if run.status == 1:
+                x[0] += (low if side == 0 else -low) * (side or 1)
+                side = 0 if side else 1
+    assert len(found) >= 4
+    t, w, *_ = recorded(one, h, 4.0, lambda t: float(t < 2.5 - 0.5 * h))
+    exact = [next(sol for sol in found if sol.t_max >= at - low)(at)[0] for at in t]
+    assert np.abs(w - exact).max() < 0.05
+
+
+def test_torques_over_the_crank_angle_are_those_of_another_integrator():
+    """With the angular momentum J(phi) w as its state; the mean over turns is the torque without pulsation."""
+    n, a, tau_k, J_2, J, h = 2.0, 0.3, 20.0, 0.004, 0.15, 1e-4
+    one = with_torques(n=n, a=a, tau_k=tau_k, J_2=J_2).instantiate()
+    for name, value in (("engine.w_start", 209.0), ("engine.pedal", 0.4), ("crank.load", 40.0)):
+        one.set(name, value)
+    one.initialise()
+    drag, part = (np.array([(rpm * RPM, tau) for rpm, pedal, tau in points("torque") if pedal == at]).T
+                  for at in (0.0, 0.4))  # fmt: skip
+
+    def inertia(phi):
+        return J - J_2 * np.cos(2.0 * phi)
+
+    def rates(t, x):
+        phi, momentum, q = x
+        w = momentum / inertia(phi)
+        tau = q * (1.0 + a * np.cos(n * phi)) - tau_k * np.sin(n * phi) + np.interp(w, *drag) - 40.0
+        return [w, tau + J_2 * np.sin(2.0 * phi) * w * w, (np.interp(w, *part) - np.interp(w, *drag) - q) / 0.08]
+
+    exact = solve_ivp(rates, (0.0, 1.0), [0.0, inertia(0.0) * 209.0, one.x[X.Q]], rtol=1e-9, atol=1e-9,
+                      t_eval=np.arange(1, 10_001) * h)  # fmt: skip
+    w, phi, tau, mean = [], [], [], []
+    for _ in range(10_000):
+        one.step(h)
+        w.append(one.get("crank.w"))
+        phi.append(one.get("engine.phi"))
+        tau.append(one.get("engine.tau"))
+        mean.append(one.x[X.Q] - one.get("engine.drag"))
+    assert np.abs(w - exact.y[1] / inertia(exact.y[0])).max() < 1e-4 * 209.0
+    turns = np.searchsorted(phi, 2.0 * np.pi * np.array([20, int(phi[-1] / (2.0 * np.pi))]))
+    over_turns = [np.trapezoid(of[slice(*turns)], phi[slice(*turns)]) for of in (tau, mean)]
+    assert over_turns[0] == pytest.approx(over_turns[1], rel=2e-3)
+
+
+@pytest.mark.parametrize(("parameters", "said"), [
+    ({"J_2": 0.2}, "below J"),
+    ({"a": 5.0}, "an amplitude"),
+])  # fmt: skip
+def test_torques_that_no_engine_has_are_named(parameters, said):
+    with pytest.raises(InputError, match=said):
+        with_torques(**parameters)
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------

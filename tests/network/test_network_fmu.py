@@ -44,7 +44,9 @@ def test_a_system_is_one_unit_of_fmi(tmp_path, fmi, monkeypatch, capsys):
         assert np.abs(on_rig[name][:300] - own[name][:300]).max() <= 1e-9 * np.abs(own[name]).max(), name
 
 
-@pytest.mark.parametrize("name", ["car_automatic", "car_electric", *map(slow, ("car_cvt", "car_cvt_kers"))])
+@pytest.mark.parametrize(
+    "name", ["car_automatic", "car_electric", *map(slow, ["car_cvt", "car_cvt_kers", "car_hybrid"])]
+)
 def test_a_shipped_car_is_translated(tmp_path, name):
     model = load_unit(name).build()
     assert len({s.name for s in model.states}) == len(model.states)

@@ -53,7 +53,7 @@ class {name}(UnitSlave):
 '''
 
 
-ONE_UNIT = "no FMU within the one unit of a system: it has its own library and state; rtcvt ssp packs it as it is"
+ONE_UNIT = "no FMU within the one unit of a system, but as C sources in a native unit; rtcvt ssp packs it as it is"
 
 
 def require_fmu_name(path: Path) -> None:

@@ -28,7 +28,7 @@ from rtcvt.compiling.machine_code import tell
 from rtcvt.environment import home
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
-from rtcvt.fmu.native.export import PLATFORMS, compile_unit, own_platform
+from rtcvt.fmu.native.compiler import PLATFORMS, compile_unit, own_platform
 from rtcvt.fmu.native.tangent import add_tangents
 from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
 from rtcvt.kernel import FAILED

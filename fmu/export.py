@@ -110,7 +110,7 @@ def export_python(
     require_fmu_name(path)
     model = unit.build(fidelity, substeps, parameters)  # before anything is written
     model.require_own(ONE_UNIT)
-    if code := [file for file in unit.files_beside if file.suffix == ".py"]:
+    if code := [file for file in unit.files_beside if file.suffix in (".py", ".c")]:
         raise InputError(
             unit.source, "python", code[0].name, "no code of yours in a Python unit; use the native backend"
         )

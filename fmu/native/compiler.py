@@ -2,12 +2,13 @@
 compiler of a 64-bit Linux for ``linux64``. Floating-point contraction is off, so all platforms give the same bits.
 """
 
+import hashlib
 import importlib.util
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,9 @@ from tempfile import TemporaryDirectory
 from rtcvt import processes
 from rtcvt.environment import home
 from rtcvt.errors import InputError
+from rtcvt.files import temporary_folder
+from rtcvt.fmu.a2l import SHT_SYMTAB, symbols
+from rtcvt.recording import replaced_on_success
 
 PLATFORMS = {  # folder of the binary in FMI 2.0: zig's name of the target, suffix of a shared library
     "linux64": ("x86_64-linux-gnu.2.17", ".so"),
@@ -134,3 +138,59 @@ def compile_c(folder: Path, words: Sequence[str], made: Path, name: str) -> str:
             here["ZIG_GLOBAL_CACHE_DIR"] = os.path.relpath(own, folder)
         done = processes.run([*compiler(name), "-I", ".", *words, "-o", target], here, cwd=folder)
     return done.stderr.strip()[-2000:] or "no message" if done.returncode else ""
+
+
+def renamed(error: Callable[[str], InputError], files: Sequence[Path], prefix: str, folder: Path) -> list[str]:
+    """Let all that C files in a folder define for others begin with `prefix`; returns the new names.
+
+    Raises
+    ------
+    InputError
+        The compiler refuses a file.
+    """
+    found = sorted({name for file in files for name in defined(error, file, folder)})
+    lines = "".join(f"#define {name} {prefix}{name}\n" for name in found if not name.startswith(prefix))
+    for file in files:
+        file.write_text(lines + file.read_text(encoding="utf-8"), encoding="utf-8", newline="\n")
+    return [name if name.startswith(prefix) else prefix + name for name in found]
+
+
+def defined(error: Callable[[str], InputError], file: Path, folder: Path) -> list[str]:
+    """What a C file in a folder defines for others, compiled for a 64-bit Linux.
+
+    Raises
+    ------
+    InputError
+        The compiler refuses it, with file and line.
+    """
+    made = folder / "part.o"
+    flags = [flag for flag in FLAGS if flag not in ("-shared", "-s")]
+    if said := compile_c(folder, [*flags, "-w", "-c", file.name], made, "linux64"):
+        raise error(f"C code that compiles:\n{said}")
+    data = made.read_bytes()
+    made.unlink()
+    return [name for name, binding, section, _ in symbols(data, SHT_SYMTAB) if name and binding and section]
+
+
+def shared_library(text: str, function: str, error: Callable[[str], InputError]) -> Path:
+    """A library of a C file for this machine that has a function; it is compiled once.
+
+    Raises
+    ------
+    InputError
+        There is no compiler, it refuses the file, or there is no such function.
+    """
+    platform = own_platform()
+    words = [*FLAGS, "-fvisibility=default", "-w", "part.c", "-lm"]
+    digest = hashlib.sha256("\n".join([text, *words, *compiler(platform)]).encode()).hexdigest()[:16]
+    library = home() / ".cache" / "rtcvt" / f"c_{digest}{PLATFORMS[platform][1]}"
+    if not library.is_file():
+        library.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder() as folder, replaced_on_success(library) as made:
+            file = folder / "part.c"
+            file.write_text(text, encoding="utf-8", newline="\n")
+            if function not in defined(error, file, folder):
+                raise error(f"a file with the function {function}")
+            if said := compile_c(folder, words, made, platform):
+                raise error(f"C code that compiles:\n{said}")
+    return library

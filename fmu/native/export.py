@@ -27,7 +27,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree
@@ -49,6 +49,7 @@ from rtcvt.fmu.native.compiler import (
     header_folder,
     missing_package,
     own_platform,
+    renamed,
     source_files,
 )
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
@@ -59,7 +60,7 @@ from rtcvt.fmu.native.sheet import write_sheet
 from rtcvt.fmu.native.tangent import add_tangents
 from rtcvt.fmu.slave import UNIT_FILE
 from rtcvt.fmu.traceability import Evidence, evidence, write_metadata
-from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
+from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, External, lower, print_c
 from rtcvt.html import ErrorRow
 from rtcvt.kernel import FAILED
 from rtcvt.kind import Unit
@@ -68,6 +69,7 @@ from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Scenario
 
 ELF = ("linux64", "aarch64-linux")  # of 64 bits
+OPAQUE = "#define OPAQUE /* no derivatives */\n\n"
 LARGE = 100_000  # numbers in the constants from which a unit leaves them out
 FMI3_FOLDERS = {  # others as above
     "linux64": "x86_64-linux",
@@ -309,8 +311,14 @@ def write_sources(
     if model.foreign:
         own |= {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in GUEST_FILES}
     guests = write_guests(model, identifier, folder)
-    kernels = _kernels(model.initialise, model.derivative, model.output, model.step)
-    body = ("#define MEMORY_ACCESS\n\n" if access else "") + _model_body(model, fmi) + guests
+    kernels, laws = _kernels(model.initialise, model.derivative, model.output, model.step)
+    for law in laws:
+        prefix = f"{identifier}_{law.prefix}"
+        kernels = kernels.replace(law.prefix, prefix)
+        part = folder / f"part_{law.prefix}.c"
+        part.write_text(law.text, encoding="utf-8", newline="\n")
+        renamed(partial(InputError, model.name, "c", None), [part], prefix, folder)
+    body = ("#define MEMORY_ACCESS\n\n" if access else "") + OPAQUE * model.opaque + _model_body(model, fmi) + guests
     settings = json.dumps([__version__, identifier, own, kernels, body, seed], sort_keys=True)
     guid = hashlib.sha256(settings.encode()).hexdigest()[:32]
     model_c = _MODEL_HEAD.format(identifier=identifier, version=__version__, guid=guid, fmi=fmi) + body
@@ -323,8 +331,8 @@ def write_sources(
 
 
 @lru_cache(maxsize=16)
-def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> str:
-    """A model's kernels and their tangents as C."""
+def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> tuple[str, list[External]]:
+    """A model's kernels and their tangents as C, and the laws in C that they call."""
     entries = {
         "rt_initialise": (initialise, [CONSTANTS] * 2 + [ARRAY] * 3),
         "rt_derivative": (derivative, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
@@ -337,7 +345,8 @@ def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> str:
 The contents of the arrays are data of the unit, so this text is the same for all units of a kind.
 A function NAME_tangent computes the same as NAME and, in the companions NAME_dot of its arguments, the derivative
 along the direction that these give."""
-    return print_c(add_tangents(program, ["rt_initialise", "rt_derivative", "rt_output"]), title)
+    laws = [f.external for f in program.functions.values() if f.external]
+    return print_c(add_tangents(program, ["rt_initialise", "rt_derivative", "rt_output"]), title), laws
 
 
 _MODEL_HEAD = """\
@@ -450,7 +459,7 @@ def native_description(
     assert cosimulation is not None
     assert categories is not None
     cosimulation.set("canNotUseMemoryManagementFunctions", "false")
-    cosimulation.set("providesDirectionalDerivative", boolean(not model.foreign))
+    cosimulation.set("providesDirectionalDerivative", boolean(not model.opaque))
     cosimulation.set("canGetAndSetFMUstate", boolean(all(g.keeps_state for g in model.foreign)))
     cosimulation.set("canSerializeFMUstate", boolean(not model.foreign))
     cosimulation.set("canBeInstantiatedOnlyOncePerProcess", boolean(any(g.alone for g in model.foreign)))

@@ -83,9 +83,9 @@ def fmi3_description(
     """
     root = root_element(model, "3.0", instantiationToken=token)
     abilities = {"modelIdentifier": identifier} | dict.fromkeys(
-        ("canSerializeFMUState", "providesDirectionalDerivatives", "providesAdjointDerivatives"),
-        boolean(not model.foreign),
+        ("providesDirectionalDerivatives", "providesAdjointDerivatives"), boolean(not model.opaque)
     )
+    abilities["canSerializeFMUState"] = boolean(not model.foreign)
     abilities["canGetAndSetFMUState"] = boolean(all(g.keeps_state for g in model.foreign))
     abilities["canBeInstantiatedOnlyOncePerProcess"] = boolean(any(g.alone for g in model.foreign))
     discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due

@@ -8,15 +8,13 @@ needs the same permission as code in a law's file (`rtcvt.law.code`).
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from rtcvt.environment import ALLOW
-from rtcvt.errors import InputError
-from rtcvt.fmu.a2l import SHT_SYMTAB, symbols
-from rtcvt.fmu.native.compiler import FLAGS, compile_c, copy_headers
+from rtcvt.fmu.native.compiler import copy_headers, renamed
 from rtcvt.model import Model, Variable
 from rtcvt.network.foreign import Foreign, open_fmu
 
@@ -78,7 +76,7 @@ def write_guests(model: Model, identifier: str, folder: Path) -> str:
     if not made:
         return ""
     table = ", ".join(f"&{prefix}guest" for prefix in made)
-    lines = ['\n#include "guest.h"', "#define OPAQUE /* no derivatives */", f"#define N_GUESTS {len(made)}"]
+    lines = ['\n#include "guest.h"', f"#define N_GUESTS {len(made)}"]
     lines += [f"extern const Guest {prefix}guest;" for prefix in made]
     return "\n".join([*lines, f"static const Guest *const GUESTS[N_GUESTS] = {{{table}}};", ""])
 
@@ -136,29 +134,8 @@ def _wrapped(guest: Foreign, fmu: Any, prefix: str, folder: Path) -> list[Path]:
 
 def _rename(guest: Foreign, files: Sequence[Path], prefix: str, folder: Path) -> dict[str, str]:
     """Let all that these files define for others begin with `prefix`; returns the functions of FMI by standard name."""
-    found = {name for file in files for name in defined(guest.error, file, folder)}
-    lines = "".join(f"#define {name} {prefix}{name}\n" for name in sorted(found) if not name.startswith(prefix))
-    for file in files:
-        file.write_text(lines + file.read_text(encoding="utf-8"), encoding="utf-8", newline="\n")
-    renamed = (name if name.startswith(prefix) else prefix + name for name in found)
-    return {f"fmi{rest}": f"{first}fmi{rest}" for first, mark, rest in (n.rpartition("fmi") for n in renamed) if mark}
-
-
-def defined(error: Callable[[str], InputError], file: Path, folder: Path) -> list[str]:
-    """What a C file in a folder defines for others, compiled for a 64-bit Linux.
-
-    Raises
-    ------
-    InputError
-        The compiler refuses it, with file and line.
-    """
-    made = folder / "part.o"
-    flags = [flag for flag in FLAGS if flag not in ("-shared", "-s")]
-    if said := compile_c(folder, [*flags, "-w", "-c", file.name], made, "linux64"):
-        raise error(f"sources that compile:\n{said}")
-    data = made.read_bytes()
-    made.unlink()
-    return [name for name, binding, section, _ in symbols(data, SHT_SYMTAB) if name and binding and section]
+    parts = (n.rpartition("fmi") for n in renamed(guest.error, files, prefix, folder))
+    return {f"fmi{rest}": f"{first}fmi{rest}" for first, mark, rest in parts if mark}
 
 
 # --- calls ------------------------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def test_a_failed_step_of_an_fmu_within_a_unit_ends_the_run_and_is_told(tmp_path
     ([], ("lag.c",), "a file of its sources, but lag.c is none"),
     ([('"lag.c"', '"../lag.c"')], (), "a file of its sources, but ../lag.c is none"),
     ([("fmi2DoStep", "doStep")], (), "sources with the function fmi2DoStep"),
-    ([("unit->n++;", "unit->m++;")], (), r"sources that compile:\n.*\n\./a/tiny.c:\d+:\d+: error: no member named 'm'"),
+    ([("unit->n++;", "unit->m++;")], (), r"C code that compiles:\n.*\n\./a/tiny.c:\d+:\d+: error: no member named 'm'"),
 ])  # fmt: skip
 def test_sources_that_cannot_be_within_a_unit(changes, without, said, tmp_path, monkeypatch):
     tiny(tmp_path, *changes, without=without)

@@ -20,7 +20,8 @@ import pytest
 from fmpy_host import measure_do_step
 
 from rtcvt.fmu.export import export_python
-from rtcvt.fmu.native.export import compile_unit, export_native, write_sources
+from rtcvt.fmu.native.compiler import compile_unit
+from rtcvt.fmu.native.export import export_native, write_sources
 from rtcvt.kernel import kernel
 from rtcvt.kind import load_unit
 from rtcvt.model import Model, Variable

@@ -59,6 +59,7 @@ PAGES = {  # of the API: title, modules
             "rtcvt.network.foreign",
             "rtcvt.law.file",
             "rtcvt.law.code",
+            "rtcvt.law.in_c",
             "rtcvt.view",
         ),
     ),

@@ -6,7 +6,7 @@ They are called as on a CAN bus (`rtcvt.files.names`), with their own name as th
 
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -18,6 +18,7 @@ from rtcvt.model import Model, Variable
 LARGEST = 1.7976931348623157e308
 MAX_CTO, MAX_DTO, MAX_ENTRY = 255, 1400, 248  # [bytes]
 HOST, PORT = "127.0.0.1", 5555
+SHT_SYMTAB, SHT_DYNSYM = 2, 11  # tables of symbols in ELF files
 UNITS = {3: 1e-6, 4: 1e-5, 5: 1e-4, 6: 1e-3, 7: 1e-2, 8: 0.1, 9: 1.0}  # [s] of an event's cycle
 
 
@@ -124,15 +125,18 @@ def write_access(root: Path, model: Model, identifier: str, binaries: Sequence[P
 
 def symbol_address(data: bytes, name: str) -> int:
     """Address of an exported symbol of an ELF file of 64 bits, from the base of the library on."""
+    return next(address for found, _, _, address in symbols(data, SHT_DYNSYM) if found == name)
+
+
+def symbols(data: bytes, kind: int) -> Iterator[tuple[str, int, int, int]]:
+    """Name, binding, section and address of each symbol in a sort of table of an ELF file of 64 bits."""
     offset, (size, count) = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<HH", data, 58)
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + size * k) for k in range(count)]
-    table = next(s for s in sections if s[1] == 11)  # SHT_DYNSYM
+    table = next(s for s in sections if s[1] == kind)
     texts = sections[table[6]][4]
     for at in range(table[4], table[4] + table[5], table[9]):
-        text, _, _, _, address = struct.unpack_from("<IBBHQ", data, at)
-        if data[texts + text : texts + text + len(name) + 1] == name.encode() + b"\0":
-            return int(address)
-    raise KeyError(name)
+        text, about, _, section, address = struct.unpack_from("<IBBHQ", data, at)
+        yield data[texts + text : data.index(b"\0", texts + text)].decode(), about >> 4, section, address
 
 
 def _plain(text: str) -> str:

@@ -123,6 +123,8 @@ def dependencies(model: Model) -> Dependencies:
     outputs, derivatives = evaluated(numbers(n_x, 0), numbers(n_u, n_x), p, work)
     p, u = numbers(len(model.p), n_x + n_u), numbers(n_u, n_x)
     x, work = started(p, u)
+    if model.foreign:  # FMUs start with what others give them
+        x = [(sum(mask for mask, _ in (*p, *u)), None) for _ in x]
     return Dependencies(outputs, derivatives, _sets(x), *evaluated(x, u, p, work))
 
 

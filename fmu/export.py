@@ -53,7 +53,7 @@ class {name}(UnitSlave):
 '''
 
 
-ONE_UNIT = "no FMU within the one unit of a system: it has its own library and state; rtcvt ssp packs it as it is"
+ONE_UNIT = "no FMU within the one unit of a system, but as C sources in a native unit; rtcvt ssp packs it as it is"
 
 
 def require_fmu_name(path: Path) -> None:
@@ -110,7 +110,7 @@ def export_python(
     require_fmu_name(path)
     model = unit.build(fidelity, substeps, parameters)  # before anything is written
     model.require_own(ONE_UNIT)
-    if code := [file for file in unit.files_beside if file.suffix == ".py"]:
+    if code := [file for file in unit.files_beside if file.suffix in (".py", ".c")]:
         raise InputError(
             unit.source, "python", code[0].name, "no code of yours in a Python unit; use the native backend"
         )

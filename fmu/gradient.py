@@ -28,7 +28,7 @@ from rtcvt.compiling.machine_code import tell
 from rtcvt.environment import home
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
-from rtcvt.fmu.native.export import PLATFORMS, compile_unit, own_platform
+from rtcvt.fmu.native.compiler import PLATFORMS, compile_unit, own_platform
 from rtcvt.fmu.native.tangent import add_tangents
 from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
 from rtcvt.kernel import FAILED
@@ -125,6 +125,8 @@ def sensitivities(
         An unknown name, a choice, which has no derivative, a step that fails, or no C compiler.
     """
     model.require_own("no FMU in a run with derivatives: they do not pass through it")
+    if model.opaque:
+        raise InputError(model.name, "c", None, "no law in C in a run with derivatives: they do not pass through it")
     given: dict[str, Any] = dict(parameters) if isinstance(parameters, Mapping) else dict.fromkeys(parameters)
     rows = [model.variable(name, "parameter", "input") for name in given]
     for v in rows:

@@ -29,7 +29,8 @@ from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.export import pack
-from rtcvt.fmu.native.export import PLATFORMS, Version, unit_variables, write_unit
+from rtcvt.fmu.native.compiler import PLATFORMS
+from rtcvt.fmu.native.export import Version, unit_variables, write_unit
 from rtcvt.fmu.native.fmi3 import array_lengths
 from rtcvt.lazily import lazily
 from rtcvt.model import Model, Variable
@@ -69,7 +70,7 @@ def export_ssp(parts: Parts, path: Path, platforms: Sequence[str] = ("linux64",)
     path : Path
         The file to write; it is replaced only by a complete one.
     platforms : sequence of str
-        For which the units are compiled, see `rtcvt.fmu.native.export.PLATFORMS`.
+        For which the units are compiled, see `rtcvt.fmu.native.compiler.PLATFORMS`.
     ssp : {1, 2}
         Version of SSP: 1.0, with units of FMI 2.0, or 2.0, with units of FMI 3.0.
 

@@ -221,6 +221,30 @@ Statement = Assign | Evaluate | Return | Jump | If | For
 
 
 @dataclass(frozen=True)
+class External:
+    """A law in C (`rtcvt.law.in_c`): numbers of inputs u, parameters p, states x and outputs y; beginning of names
+    for the function and all else that the text defines for other files."""
+
+    prefix: str
+    text: str
+    sizes: tuple[int, int, int, int]
+
+    def function(self) -> "Function":
+        """As a kernel whose results depend on all that it gets, which is all that is known of it."""
+        total: Expression = Binary("+", Local("t", FLOAT), Local("h", FLOAT), FLOAT)
+        u, p, x, y = self.sizes
+        read, written = (
+            [Item(Local(name, ARRAY), Literal(i, INT)) for name, n in sizes for i in range(n)]
+            for sizes in ((("u", u), ("p", p), ("x", x)), (("y", y), ("new", x)))
+        )
+        for item in read:
+            total = Binary("+", total, item, FLOAT)
+        body = tuple(Assign(item, "=", total) for item in written)
+        kinds = {"t": FLOAT, "h": FLOAT, "u": ARRAY, "p": CONSTANTS, "x": ARRAY, "y": ARRAY, "new": ARRAY}
+        return Function(f"{self.prefix}law", "A law in C.", tuple(kinds.items()), NOTHING, body, external=self)
+
+
+@dataclass(frozen=True)
 class Function:
     """One kernel."""
 
@@ -230,6 +254,7 @@ class Function:
     result: str
     body: tuple[Statement, ...]
     of_rows: bool = False  # see `rtcvt.kernel.kernel_of_rows`
+    external: External | None = None
 
 
 @dataclass
@@ -343,6 +368,8 @@ class _Reader:
         One that is called with arrays and with constants is a function for each.
         """
         python = kernel.py_func if hasattr(kernel, "py_func") else kernel
+        if external := getattr(python, "external", None):
+            return self.program.functions.setdefault(f"{external.prefix}law", external.function())
         if python in self.reading:
             raise TranslationError(f"{place}: {python.__name__} calls itself; kernels do not recurse")
         known = self.signatures.setdefault(python, {})
@@ -913,7 +940,9 @@ def print_c(program: Program, title: str, entries: Sequence[str] = (), static: b
     for function in program.functions.values():
         own = static or function.name not in entries
         prototype = "" if own else _signature(function) + ";\n\n"
-        if function.of_rows and own:
+        if function.external:
+            text = f"{_signature(function)};\n"
+        elif function.of_rows and own:
             text = _of_rows(function)
         else:
             text = f"{prototype}{'static ' if own else ''}{_Printer(function).text()}"

@@ -371,7 +371,8 @@ def _require_version(folder: Path, file: str) -> set[str]:
         tree.getroot().set("fmiVersion", "2.0")
     if inverse or (found[1] and version != "2.0"):
         tree.write(path, "utf-8", xml_declaration=True)
-    (folder / "sources" / "buildDescription.xml").unlink(missing_ok=True)  # nothing is built
+    with suppress(FileNotFoundError):  # FMPy would read it
+        (folder / "sources" / "buildDescription.xml").rename(folder / "buildDescription.xml")
     rows = [(v.get("name", ""), (v, *v)) for v in tree.iterfind("ModelVariables/*")]
     return {name for name, of in rows if any(e.get("relativeQuantity") in ("true", "1") for e in of)}
 

@@ -16,7 +16,7 @@ from rtcvt.errors import InputError
 
 MIN_MEMORY = 768 * 2**20  # [bytes] of address space: libraries alone need 670 MB in some commands
 AMPLE_MEMORY = 4096 * 2**20  # [bytes] from which each thread of OpenBLAS has its own buffers
-ALLOW = "RTCVT_ALLOW_CODE"  # variable of the environment: 1 permits Python code of files
+ALLOW = "RTCVT_ALLOW_CODE"  # variable of the environment: 1 permits code of files
 LAST_SECOND = 253402300799  # of the year 9999
 
 

@@ -58,7 +58,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Quantity = float | str  # a number in SI units, or a text with a unit: "20 N.m"
-_own_platform = lazily("rtcvt.fmu.native.export:own_platform")
+_own_platform = lazily("rtcvt.fmu.native.compiler:own_platform")
 _export_native = lazily("rtcvt.fmu.native.export:export_native")
 _export_python = lazily("rtcvt.fmu.export:export_python")
 _export_ssp = lazily("rtcvt.fmu.ssp:export_ssp")

@@ -38,7 +38,8 @@ from rtcvt import __main__
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import seal
 from rtcvt.files.names import mapped
-from rtcvt.fmu.native.export import compile_unit, write_sources
+from rtcvt.fmu.native.compiler import compile_unit
+from rtcvt.fmu.native.export import write_sources
 from rtcvt.hil.bus import Node
 from rtcvt.hil.can_attachment import _plan, read_database
 from rtcvt.hil.dbc import generate, signal_names

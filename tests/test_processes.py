@@ -23,14 +23,14 @@ PATH = "__import__('sys').path"
 
 def command():
     from rtcvt import processes
-    from rtcvt.fmu.native.export import _compiler
+    from rtcvt.fmu.native.compiler import compiler
     from rtcvt.offline.variator.campaign import cluster_of
 
     def python():
         return eval(processes.run([sys.executable, "-c", "import random, sys; print(sys.path)"], check=True).stdout)
 
     found = [python(), sys.path]
-    processes.run([*_compiler("linux64"), "--version"], check=True)
+    processes.run([*compiler("linux64"), "--version"], check=True)
     with processes.pool(1) as pool:
         found.append(pool.submit(eval, PATH).result())
     with cluster_of(None, 1) as client:

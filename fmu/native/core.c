@@ -89,6 +89,15 @@ typedef struct {
     double y[N_Y + 1];
     double y_past[N_Y + 1];
     double y_due[N_Y + 1];
+#ifdef N_GUESTS
+    union {
+        void *state; /* of an FMU; none before it runs */
+        uint64_t size;
+    } guests[N_GUESTS];
+    int64_t guest_steps[N_GUESTS];
+    double guest_start;
+    double held[N_P + 1];
+#endif
 } Snapshot;
 
 typedef struct {
@@ -135,7 +144,15 @@ typedef struct {
     double y_past_kept[N_Y + 1];
     double work_scratch[N_WORK + 1];
     double work_tangent[N_WORK + 1];
-    char name[]; /* of the instance */
+#ifdef N_GUESTS
+    void *guests[N_GUESTS];        /* running FMUs */
+    int64_t guest_steps[N_GUESTS]; /* that they have made */
+    double guest_start;            /* [s] */
+    double guest_u[N_Y + N_U + 1]; /* inputs of one */
+    double held[N_P + 1];          /* parameters in their units, at their places in p */
+#endif
+    const char *resources; /* after the name */
+    char name[];           /* of the instance */
 } Instance;
 
 /* What a face does for the core. The text is plain, not a format. */
@@ -259,20 +276,45 @@ static void start_values(Instance *I)
     I->cut_length = 0.0;
 }
 
-/* Bring the start state up to date; false if parameters and inputs give none. */
+/* Start state and outputs; false if parameters and inputs give none. */
+static bool start_state(Instance *I)
+{
+    if (rt_initialise(I->p, DATA, I->u, I->x, I->work) == STATUS_FAILED) {
+        refuse(I, ERROR, "these parameters and inputs give no finite start state");
+        return false;
+    }
+    rt_output(I->t, I->x, I->u, I->p, DATA, I->y_scratch, I->work);
+    if (!all_finite(I->y_scratch, N_Y)) {
+        refuse(I, ERROR, "these parameters and inputs give no finite outputs at the start");
+        return false;
+    }
+    memcpy(I->y, I->y_scratch, sizeof I->y);
+    return true;
+}
+
+#ifdef N_GUESTS
+static uint64_t checksum(const Snapshot *s);
+static bool inputs_move(const Instance *I);
+static bool step_with_moving_inputs(Instance *I, double t, double h);
+static Status refuse_step(const Instance *I, double t, double h);
+#include "guests.c"
+#else
+#define end_guests(I) ((void)0)
+#define start_guests(I) true
+#define save_guests(I, s, kept) true
+#define restore_guests(I, s) true
+#define free_guests(I, s) ((void)0)
+#define REQUIRE_OWN_STATE
+#endif
+
+/* Bring the start state up to date; false if there is none. */
 static bool start(Instance *I)
 {
     if (I->start_pending) {
-        if (rt_initialise(I->p, DATA, I->u, I->x, I->work) == STATUS_FAILED) {
-            refuse(I, ERROR, "these parameters and inputs give no finite start state");
+        end_guests(I);
+        if (!start_state(I) || !start_guests(I)) {
             return false;
         }
-        rt_output(I->t, I->x, I->u, I->p, DATA, I->y_scratch, I->work);
-        if (!all_finite(I->y_scratch, N_Y)) {
-            refuse(I, ERROR, "these parameters and inputs give no finite outputs at the start");
-            return false;
-        }
-        memcpy(I->y, I->y_scratch, sizeof I->y);
         I->start_pending = false;
     }
     return true;
@@ -318,7 +360,7 @@ static void outdate(Instance *I)
 
 /* A new instance, or NULL with a message. The unit's guid is given under the name `what`. */
 static Instance *new_instance(Host host, Interface type, const char *name, const char *what, const char *guid,
-                              bool log)
+                              const char *resources, bool log)
 {
     if (!name || !name[0]) {
         report(host, "", ERROR, "an instance needs a name");
@@ -330,14 +372,16 @@ static Instance *new_instance(Host host, Interface type, const char *name, const
         report(host, name, ERROR, text);
         return NULL;
     }
-    size_t length = strlen(name) + 1;
-    Instance *I = allocate(host, sizeof(Instance) + length);
+    size_t length = strlen(name) + 1, more = resources ? strlen(resources) : 0;
+    Instance *I = allocate(host, sizeof(Instance) + length + more + 1);
     if (!I) {
         report(host, name, ERROR, "out of memory");
         return NULL;
     }
     memset(I, 0, sizeof(Instance));
     memcpy(I->name, name, length);
+    memcpy(I->name + length, resources ? resources : "", more + 1);
+    I->resources = I->name + length;
     I->host = host;
     I->type = type;
     I->log = log ? LOG_ALL : LOG_ERROR;
@@ -738,12 +782,15 @@ static Status get_state(Instance *I, void **state)
 {
     Snapshot s;
     save(I, &s);
+    if (!save_guests(I, &s, *state)) {
+        return ERROR;
+    }
     return store(I, &s, state);
 }
 
 static Status set_state(Instance *I, const Snapshot *s)
 {
-    if (!valid(I, s)) {
+    if (!valid(I, s) || !restore_guests(I, s)) {
         return ERROR;
     }
     size_t n = 0;
@@ -777,6 +824,7 @@ static Status set_state(Instance *I, const Snapshot *s)
 static Status free_state(Instance *I, void **state)
 {
     if (state && *state) {
+        free_guests(I, *state);
         release(I->host, *state);
         *state = NULL;
     }
@@ -785,6 +833,7 @@ static Status free_state(Instance *I, void **state)
 
 static Status serialize(const Instance *I, const void *state, void *bytes, size_t size)
 {
+    REQUIRE_OWN_STATE
     if (size < sizeof(Snapshot)) {
         return refuse(I, ERROR, "size = %lu: at least %lu bytes", (unsigned long)size, (unsigned long)sizeof(Snapshot));
     }
@@ -795,6 +844,7 @@ static Status serialize(const Instance *I, const void *state, void *bytes, size_
 static Status deserialize(Instance *I, const void *bytes, size_t size, void **state)
 {
     Snapshot s;
+    REQUIRE_OWN_STATE
     if (size != sizeof s) {
         return refuse(I, ERROR, "size = %lu: %lu bytes", (unsigned long)size, (unsigned long)sizeof s);
     }
@@ -868,6 +918,9 @@ static void clear_tangents(Instance *I)
 /* From the tangents of knowns those of unknowns. */
 static Status propagate(Instance *I)
 {
+#ifdef OPAQUE
+    return refuse(I, ERROR, "no directional derivatives: there is code in the unit that has none");
+#endif
     if (I->mode == INITIALIZATION) { /* the start state follows the inputs */
         start_tangents(I);
     }
@@ -1080,6 +1133,17 @@ static Status step(Instance *I, double t, double h)
     }
     exchange_memory(I, true);
     memcpy(I->y_kept, I->y, sizeof I->y);
+#ifdef N_GUESTS
+    Status status = step_with_guests(I, t, h);
+    if (status != OK) {
+        return status;
+    }
+    if (I->has_events) {
+        (void)postpone(I);
+    }
+    memcpy(I->y_past, I->y_kept, sizeof I->y);
+    I->h = h;
+#else
     if (I->has_updates || (I->has_events && I->may_return)) {
         if (!step_in_parts(I, t, h)) {
             return refuse_step(I, t, h);
@@ -1098,6 +1162,7 @@ static Status step(Instance *I, double t, double h)
         I->h = h;
         I->cut_done = 0;
     }
+#endif
     I->y_pending = false;
     exchange_memory(I, false);
     return OK;

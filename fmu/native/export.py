@@ -24,34 +24,43 @@ import importlib.util
 import json
 import math
 import os
-import platform
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from rtcvt import __version__, processes
-from rtcvt.environment import home
+from rtcvt import __version__
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.a2l import write_access
-from rtcvt.fmu.description import model_description
-from rtcvt.fmu.export import ONE_UNIT, pack, require_fmu_name
+from rtcvt.fmu.description import boolean, model_description
+from rtcvt.fmu.export import pack, require_fmu_name
+from rtcvt.fmu.native.compiler import (
+    PLATFORMS,
+    SOURCES,
+    WASM,
+    compile_unit,
+    compiler,
+    copy_headers,
+    header_folder,
+    missing_package,
+    own_platform,
+    renamed,
+    source_files,
+)
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
+from rtcvt.fmu.native.guests import GUEST_FILES, copy_resources, write_guests
 from rtcvt.fmu.native.reference import FOLDER as REFERENCE
 from rtcvt.fmu.native.reference import write_reference
 from rtcvt.fmu.native.sheet import write_sheet
 from rtcvt.fmu.native.tangent import add_tangents
 from rtcvt.fmu.slave import UNIT_FILE
 from rtcvt.fmu.traceability import Evidence, evidence, write_metadata
-from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
+from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, External, lower, print_c
 from rtcvt.html import ErrorRow
 from rtcvt.kernel import FAILED
 from rtcvt.kind import Unit
@@ -59,18 +68,8 @@ from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Scenario
 
-PLATFORMS = {  # folder of the binary in FMI 2.0: zig's name of the target, suffix of a shared library
-    "linux64": ("x86_64-linux-gnu.2.17", ".so"),
-    "win64": ("x86_64-windows-gnu", ".dll"),
-    "darwin64": ("x86_64-macos.11.0", ".dylib"),
-    "aarch64-linux": ("aarch64-linux-gnu.2.17", ".so"),
-    "aarch64-darwin": ("aarch64-macos.11.0", ".dylib"),
-    "linux32": ("x86-linux-gnu.2.17", ".so"),
-    "win32": ("x86-windows-gnu", ".dll"),
-}
 ELF = ("linux64", "aarch64-linux")  # of 64 bits
-SOURCES = "sources"  # asked for like a platform
-WASM = "wasm"  # a page, see `rtcvt.fmu.native.wasm`
+OPAQUE = "#define OPAQUE /* no derivatives */\n\n"
 LARGE = 100_000  # numbers in the constants from which a unit leaves them out
 FMI3_FOLDERS = {  # others as above
     "linux64": "x86_64-linux",
@@ -83,34 +82,12 @@ FALLBACKS = {
     "aarch64-linux": "linux64",
     "aarch64-darwin": "darwin64",
 }  # where some look on ARM, as FMPy
-_MACHINES = {
-    ("Linux", "x86_64"): "linux64",
-    ("Linux", "aarch64"): "aarch64-linux",
-    ("Windows", "AMD64"): "win64",
-    ("Darwin", "x86_64"): "darwin64",
-    ("Darwin", "arm64"): "aarch64-darwin",
-}
 LOG_CATEGORIES = {
     "logStatusDiscard": "Steps and results that are not finite; the state is as it was.",
     "logStatusError": "Values and calls that are not allowed; they change nothing.",
     "logAll": "All messages.",
 }
 Version = Literal[2, 3]
-HEADERS = {2: ("fmi2Functions.h", "fmi2FunctionTypes.h", "fmi2TypesPlatform.h"),
-           3: ("fmi3Functions.h", "fmi3FunctionTypes.h", "fmi3PlatformTypes.h")}  # fmt: skip
-FLAGS = [
-    "-std=c99",
-    "-O2",
-    "-fPIC",
-    "-shared",
-    "-DFMI2_OVERRIDE_FUNCTION_PREFIX",
-    "-DFMI3_OVERRIDE_FUNCTION_PREFIX",
-    "-fvisibility=hidden",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-s",
-]
-FLAGS_32 = ["-msse2", "-mfpmath=sse", "-mstackrealign"]  # doubles of 64 bits, from hosts whose stack is not aligned too
 
 
 def export_native(
@@ -243,13 +220,12 @@ def write_unit(
     InputError
         There is no compiler for a platform, or it fails.
     """
-    model.require_own(ONE_UNIT)
     targets = [name for name in dict.fromkeys(platforms) if name != SOURCES]
     if WASM in targets:
         raise InputError("native export", "platform", WASM, "alone, for a page, without other platforms")
     for name in targets:
-        _compiler(name)  # this and the next before any work
-    _header_folder()
+        compiler(name)  # this and the next before any work
+    header_folder()
     if access and (wrong := [name for name in platforms if name not in ELF]):
         raise InputError("native export", "platform", wrong[0], f"with access to its memory {' or '.join(ELF)}")
     identifier = f"{model.name}_{model.fidelity}"
@@ -260,11 +236,12 @@ def write_unit(
             stop_time = scenario.duration
         rows = unit_variables(model, fmi)
         if fmi == 2:
-            description = native_description(model, identifier, guid, stop_time, open_source)
+            files = source_files(root / SOURCES) if open_source else []
+            description = native_description(model, identifier, guid, stop_time, files)
         else:
             description = fmi3_description(model, rows, identifier, guid, LOG_CATEGORIES, stop_time)
         _write_xml(description, root / "modelDescription.xml")
-        (root / "resources").mkdir()
+        copy_resources(model, root / "resources")
         (root / "resources" / UNIT_FILE).write_text(model.source, encoding="utf-8")
         (root / "documentation").mkdir()
         if documentation is not None:
@@ -305,29 +282,9 @@ def _write_terminals(model: Model, folder: Path, diagram: str) -> None:
         (folder / f"{name}.png").write_bytes(_picture(svg))
 
 
-def own_platform() -> str:
-    """The platform of this machine.
-
-    Raises
-    ------
-    InputError
-        It is none of `PLATFORMS`.
-    """
-    machine = (platform.system(), platform.machine())
-    if machine not in _MACHINES:
-        raise InputError("native export", "platform", " ".join(machine), f"one of {', '.join(PLATFORMS)}; choose one")
-    return _MACHINES[machine]
-
-
-def _missing(what: str, package: str) -> InputError:
-    """The error for a package of the extra ``native`` that is not installed."""
-    return InputError("native export", what, None, f"{package} gives it: pip install rtcvt[native]; "
-                      "or choose the python backend")  # fmt: skip
-
-
 def _require_renderer() -> None:
     if importlib.util.find_spec("resvg_py") is None:
-        raise _missing("picture of the unit", "resvg-py")
+        raise missing_package("picture of the unit", "resvg-py")
 
 
 def _picture(svg: str) -> bytes:
@@ -351,30 +308,31 @@ def write_sources(
     folder.mkdir(parents=True, exist_ok=True)
     names = ("all.c", "core.c", f"fmi{fmi}.c", "model.h")
     own = {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in names}
-    kernels = _kernels(model.initialise, model.derivative, model.output, model.step)
-    body = ("#define MEMORY_ACCESS\n\n" if access else "") + _model_body(model, fmi)
+    if model.foreign:
+        own |= {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in GUEST_FILES}
+    guests = write_guests(model, identifier, folder)
+    kernels, laws = _kernels(model.initialise, model.derivative, model.output, model.step)
+    for law in laws:
+        prefix = f"{identifier}_{law.prefix}"
+        kernels = kernels.replace(law.prefix, prefix)
+        part = folder / f"part_{law.prefix}.c"
+        part.write_text(law.text, encoding="utf-8", newline="\n")
+        renamed(partial(InputError, model.name, "c", None), [part], prefix, folder)
+    body = ("#define MEMORY_ACCESS\n\n" if access else "") + OPAQUE * model.opaque + _model_body(model, fmi) + guests
     settings = json.dumps([__version__, identifier, own, kernels, body, seed], sort_keys=True)
     guid = hashlib.sha256(settings.encode()).hexdigest()[:32]
     model_c = _MODEL_HEAD.format(identifier=identifier, version=__version__, guid=guid, fmi=fmi) + body
     for name, text in {**own, "kernels.c": kernels, "model.c": model_c}.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     if fmi == 3:
-        _write_xml(build_description(identifier), folder / "buildDescription.xml")
-    for name in HEADERS[fmi]:
-        shutil.copyfile(_header_folder() / name, folder / name)
+        _write_xml(build_description(identifier, source_files(folder)), folder / "buildDescription.xml")
+    copy_headers(fmi, folder)
     return guid
 
 
-def _header_folder() -> Path:
-    found = importlib.util.find_spec("fmpy")
-    if found is None or found.origin is None:
-        raise _missing("headers of FMI", "fmpy")
-    return Path(found.origin).parent / "c-code"
-
-
 @lru_cache(maxsize=16)
-def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> str:
-    """A model's kernels and their tangents as C."""
+def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> tuple[str, list[External]]:
+    """A model's kernels and their tangents as C, and the laws in C that they call."""
     entries = {
         "rt_initialise": (initialise, [CONSTANTS] * 2 + [ARRAY] * 3),
         "rt_derivative": (derivative, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
@@ -387,7 +345,8 @@ def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> str:
 The contents of the arrays are data of the unit, so this text is the same for all units of a kind.
 A function NAME_tangent computes the same as NAME and, in the companions NAME_dot of its arguments, the derivative
 along the direction that these give."""
-    return print_c(add_tangents(program, ["rt_initialise", "rt_derivative", "rt_output"]), title)
+    laws = [f.external for f in program.functions.values() if f.external]
+    return print_c(add_tangents(program, ["rt_initialise", "rt_derivative", "rt_output"]), title), laws
 
 
 _MODEL_HEAD = """\
@@ -487,11 +446,11 @@ def _string(text: str) -> str:
 
 
 def native_description(
-    model: Model, identifier: str, guid: str, stop_time: float = 1.0, open_source: bool = True
+    model: Model, identifier: str, guid: str, stop_time: float = 1.0, files: Sequence[str] = ("all.c",)
 ) -> Element:
     """The ``fmiModelDescription`` element: the common one, with states, their derivatives and model exchange.
 
-    `open_source`: whether the unit contains its sources.
+    `files` are those of its sources that are compiled, if it contains them.
     """
     root = model_description(model, identifier, guid, False, stop_time, unit_variables(model))
     root.set("numberOfEventIndicators", "0")
@@ -500,7 +459,10 @@ def native_description(
     assert cosimulation is not None
     assert categories is not None
     cosimulation.set("canNotUseMemoryManagementFunctions", "false")
-    cosimulation.set("providesDirectionalDerivative", "true")
+    cosimulation.set("providesDirectionalDerivative", boolean(not model.opaque))
+    cosimulation.set("canGetAndSetFMUstate", boolean(all(g.keeps_state for g in model.foreign)))
+    cosimulation.set("canSerializeFMUstate", boolean(not model.foreign))
+    cosimulation.set("canBeInstantiatedOnlyOncePerProcess", boolean(any(g.alone for g in model.foreign)))
     cosimulation.set("canInterpolateInputs", "true")
     cosimulation.set("maxOutputDerivativeOrder", "1")
     discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due
@@ -512,8 +474,10 @@ def native_description(
     kinds = [exchange, cosimulation] if model.exchangeable else [cosimulation]
     if model.exchangeable:
         root.insert(list(root).index(cosimulation), exchange)
-    for element in kinds if open_source else ():
-        SubElement(SubElement(element, "SourceFiles"), "File", name="all.c")
+    for element in kinds if files else ():
+        listed = SubElement(element, "SourceFiles")
+        for name in files:
+            SubElement(listed, "File", name=name)
     categories.clear()
     for name, text in LOG_CATEGORIES.items():
         SubElement(categories, "Category", name=name, description=text)
@@ -521,19 +485,6 @@ def native_description(
 
 
 # --- binaries ---------------------------------------------------------------------------------------------------------
-
-
-def _compiler(name: str) -> list[str]:
-    """Command that compiles for a platform."""
-    if name not in (*PLATFORMS, WASM):
-        raise InputError("native export", "platform", name, f"one of {', '.join((*PLATFORMS, SOURCES))}")
-    if importlib.util.find_spec("ziglang") is not None:
-        target = ["-target", "wasm32-wasi" if name == WASM else PLATFORMS[name][0], "-fno-sanitize=undefined", "-g0"]
-        return [sys.executable, "-P", "-m", "ziglang", "cc", *target, *(FLAGS_32 if name.endswith("32") else [])]
-    own = shutil.which("cc") if (platform.system(), platform.machine()) == ("Linux", "x86_64") else None
-    if name == "linux64" and own is not None:
-        return [own]
-    raise _missing(f"compiler for platform {name}", "ziglang")
 
 
 def write_binaries(root: Path, identifier: str, platforms: Sequence[str], fmi: Version = 2) -> None:
@@ -548,32 +499,3 @@ def write_binaries(root: Path, identifier: str, platforms: Sequence[str], fmi: V
         fallback = FALLBACKS.get(name)
         if fmi == 2 and fallback is not None and fallback not in platforms:
             shutil.copytree(binary.parent, root / "binaries" / fallback)
-
-
-def compile_unit(sources: Path, binary: Path, name: str, more: Sequence[str] = ()) -> None:
-    """Compile the sources of a unit into its shared library for a platform, with `more` flags.
-
-    Raises
-    ------
-    InputError
-        There is no compiler for the platform, or it fails.
-    """
-    made = os.path.relpath(binary, sources)  # zig's linker does not accept every name of a folder, such as one with %
-    flags, source = FLAGS, "all.c"
-    if name == WASM:  # a library that a script starts
-        flags = [*(flag for flag in FLAGS if flag not in ("-fPIC", "-shared")), "-mexec-model=reactor"]
-        source = "page.c"
-    command = [*_compiler(name), *flags, *more, "-I", ".", source, "-o", made]
-    if "linux" in name:
-        command += ["-lm", "-Wl,-z,now,-z,relro"]
-    if "darwin" in name:
-        command += [f"-Wl,-install_name,@rpath/{binary.name}"]  # not the folder of the build
-    here = {"TMPDIR": ".", "HOME": str(home())}  # clang builds a C library and needs a folder for its own files
-    cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or here["HOME"]
-    with ExitStack() as stack:
-        if "%" in cache:
-            folder = stack.enter_context(TemporaryDirectory(dir=sources))
-            here["ZIG_GLOBAL_CACHE_DIR"] = os.path.relpath(folder, sources)
-        done = processes.run(command, here, cwd=sources)
-    if done.returncode != 0:
-        raise InputError("native export", "platform", name, f"the compiler failed:\n{done.stderr.strip()[-2000:]}")

@@ -69,7 +69,6 @@ fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType, fmi2Str
                               fmi2String fmuResourceLocation, const fmi2CallbackFunctions *functions,
                               fmi2Boolean visible, fmi2Boolean loggingOn)
 {
-    (void)fmuResourceLocation;
     (void)visible;
     const char *name = instanceName ? instanceName : "";
     if (!functions || !functions->logger) {
@@ -84,12 +83,13 @@ fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType, fmi2Str
         return NULL;
     }
     Interface type = fmuType == fmi2CoSimulation ? CO_SIMULATION : MODEL_EXCHANGE;
-    return new_instance(functions, type, name, "guid", fmuGUID, loggingOn != fmi2False);
+    return new_instance(functions, type, name, "guid", fmuGUID, fmuResourceLocation, loggingOn != fmi2False);
 }
 
 void fmi2FreeInstance(fmi2Component c)
 {
     if (c) {
+        end_guests((Instance *)c);
         release(((Instance *)c)->host, c);
     }
 }
@@ -134,6 +134,7 @@ fmi2Status fmi2Terminate(fmi2Component c)
 fmi2Status fmi2Reset(fmi2Component c)
 {
     ENTER(c, ANY_MODE)
+    end_guests(I);
     start_values(I);
     return fmi2OK;
 }

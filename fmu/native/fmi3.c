@@ -60,9 +60,9 @@ fmi3Instance fmi3InstantiateModelExchange(fmi3String instanceName, fmi3String in
                                           fmi3LogMessageCallback logMessage)
 {
     Host host = {instanceEnvironment, logMessage, NULL};
-    (void)resourcePath;
     (void)visible;
-    return new_instance(host, MODEL_EXCHANGE, instanceName, "instantiationToken", instantiationToken, loggingOn);
+    return new_instance(host, MODEL_EXCHANGE, instanceName, "instantiationToken", instantiationToken, resourcePath,
+                        loggingOn);
 }
 
 /* Whether there is something for event mode: a clock, or outputs that change at events. */
@@ -106,7 +106,6 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String ins
                                          fmi3IntermediateUpdateCallback intermediateUpdate)
 {
     Host host = {instanceEnvironment, logMessage, intermediateUpdate};
-    (void)resourcePath;
     (void)visible;
     if (eventModeUsed && !has_event_mode()) {
         report(host, "", ERROR, "eventModeUsed = true: false, no output of this unit changes at events");
@@ -117,7 +116,8 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String ins
         return NULL;
     }
     Instance *I =
-        new_instance(host, CO_SIMULATION, instanceName, "instantiationToken", instantiationToken, loggingOn);
+        new_instance(host, CO_SIMULATION, instanceName, "instantiationToken", instantiationToken, resourcePath,
+                     loggingOn);
     if (I && require_intermediate(I, requiredIntermediateVariables, nRequiredIntermediateVariables) != OK) {
         free(I);
         return NULL;
@@ -153,6 +153,7 @@ fmi3Instance fmi3InstantiateScheduledExecution(fmi3String instanceName, fmi3Stri
 void fmi3FreeInstance(fmi3Instance instance)
 {
     if (allowed(instance, ANY_MODE, __func__)) { /* not within a step, which goes on after the callback */
+        end_guests((Instance *)instance);
         free(instance);
     }
 }
@@ -194,6 +195,7 @@ fmi3Status fmi3Terminate(fmi3Instance instance)
 fmi3Status fmi3Reset(fmi3Instance instance)
 {
     ENTER(instance, ANY_MODE)
+    end_guests(I);
     start_values(I);
     return fmi3OK;
 }

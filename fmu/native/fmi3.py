@@ -83,9 +83,11 @@ def fmi3_description(
     """
     root = root_element(model, "3.0", instantiationToken=token)
     abilities = {"modelIdentifier": identifier} | dict.fromkeys(
-        ("canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives",
-         "providesAdjointDerivatives"), "true",
-    )  # fmt: skip
+        ("providesDirectionalDerivatives", "providesAdjointDerivatives"), boolean(not model.opaque)
+    )
+    abilities["canSerializeFMUState"] = boolean(not model.foreign)
+    abilities["canGetAndSetFMUState"] = boolean(all(g.keeps_state for g in model.foreign))
+    abilities["canBeInstantiatedOnlyOncePerProcess"] = boolean(any(g.alone for g in model.foreign))
     discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due
     clock = next((k for k, (kind, _) in enumerate(rows) if kind == "clock"), None)
     if model.exchangeable:
@@ -186,12 +188,13 @@ def _write_structure(structure: Element, model: Model, rows: Rows, lengths: Sequ
           ("derivative", found.start_derivatives))  # fmt: skip
 
 
-def build_description(identifier: str) -> Element:
+def build_description(identifier: str, sources: Sequence[str]) -> Element:
     """The ``fmiBuildDescription`` element: how to compile the sources into a shared library."""
     root = Element("fmiBuildDescription", fmiVersion="3.0")
     files = SubElement(SubElement(root, "BuildConfiguration", modelIdentifier=identifier), "SourceFileSet")
     files.set("language", "C99")
-    SubElement(files, "SourceFile", name="all.c")
+    for name in sources:
+        SubElement(files, "SourceFile", name=name)
     SubElement(files, "PreprocessorDefinition", name="FMI3_OVERRIDE_FUNCTION_PREFIX")
     return root
 

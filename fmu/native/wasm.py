@@ -12,7 +12,9 @@ from typing import Any
 
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
-from rtcvt.fmu.native.export import WASM, compile_unit, unit_variables, write_sources
+from rtcvt.fmu.export import ONE_UNIT
+from rtcvt.fmu.native.compiler import WASM, compile_unit
+from rtcvt.fmu.native.export import unit_variables, write_sources
 from rtcvt.html import render
 from rtcvt.model import Model, Variable
 from rtcvt.recording import replaced_on_success
@@ -28,6 +30,7 @@ def compile_wasm(model: Model) -> bytes:
     InputError
         There is no compiler for it, or it fails.
     """
+    model.require_own(ONE_UNIT)
     with temporary_folder() as folder:
         write_sources(model, model.name, folder / "sources")
         shutil.copyfile(Path(__file__).with_name("page.c"), folder / "sources" / "page.c")

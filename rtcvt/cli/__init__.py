@@ -52,7 +52,11 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     allow_code: Annotated[
-        bool, typer.Option("--allow-code", help="Run Python code that unit files name: laws. Only of files you trust.")
+        bool,
+        typer.Option(
+            "--allow-code",
+            help="Run or compile code that unit files name: laws, sources of FMUs. Only of files you trust.",
+        ),
     ] = False,
 ) -> None:
     del version

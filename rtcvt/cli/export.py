@@ -176,7 +176,7 @@ def ssp(
     is as accurate as its step is small, and stable up to a step that is printed. One unit, rtcvt export, is solved as a
     whole.
     """
-    from rtcvt.fmu.native.export import own_platform
+    from rtcvt.fmu.native.compiler import own_platform
     from rtcvt.fmu.ssp import export_ssp, require_ssp_name
     from rtcvt.kind import load_unit
     from rtcvt.network.held import parts_of, stable_step

@@ -23,7 +23,7 @@ order of the file, which gives the start values of the states, too. It keeps to 
 becomes C in an exported unit, with the same bits.
 
 A file of this kind is a program, and runs only with permission: ``rtcvt --allow-code simulate ...``, or the environment
-variable RTCVT_ALLOW_CODE=1.
+variable RTCVT_ALLOW_CODE=1. Nothing limits its time: a law that loops for ever hangs the command.
 """
 
 import ast
@@ -35,6 +35,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -43,17 +44,24 @@ from rtcvt.errors import InputError
 from rtcvt.files import read_text
 from rtcvt.kernel import kernel
 from rtcvt.law import kernels
+from rtcvt.law.in_c import compiled
 from rtcvt.law.kernels import D
 from rtcvt.lazily import lazily
 from rtcvt.model.places import entry
 
+GUARD = 8  # places behind an array that a trial watches
 ARGUMENTS = ["t", "h", "u", "p", "x", "y", "new"]
 _require_subset = lazily("rtcvt.fmu.translate:require_subset")
 
 
+def call(t, h, u, p, x, y, new):
+    """Of the file."""
+
+
 @kernel
 def law(t, h, u, p, x, y, new):
-    """Of the file."""
+    """Of the file, in C."""
+    call(t, h, u, p, x, y, new)
 
 
 @kernel
@@ -69,8 +77,8 @@ def following(t, h, x, u, p, data, y, new, r):
     law(t, h, u, p, x[0 : entry(D.N_S, data)], y, new)
 
 
-def kernels_of(path: Path, sizes: dict[str, int], error: Callable[[str], InputError]) -> ModuleType:
-    """`initialise`, `derivative`, `output` and `step` of a law in a file.
+def kernels_of(path: Path, in_c: bool, sizes: dict[str, int], error: Callable[[str], InputError]) -> ModuleType:
+    """`initialise`, `derivative`, `output` and `step` of a law in a file, in C (`rtcvt.law.in_c`) or Python.
 
     Parameters
     ----------
@@ -88,22 +96,30 @@ def kernels_of(path: Path, sizes: dict[str, int], error: Callable[[str], InputEr
         arrays or leaves something out.
     """
     if os.environ.get(ALLOW) != "1":
-        raise error(f"permission to run its Python code: rtcvt --allow-code COMMAND, or {ALLOW}=1")
+        raise error(f"permission to run its code: rtcvt --allow-code COMMAND, or {ALLOW}=1")
     try:
         text = read_text(path)
-        found = _loaded(path, text)
-        given = found.law
-        if not hasattr(given, "py_func") or [*inspect.signature(given.py_func).parameters] != ARGUMENTS:
-            raise TypeError(f"it has no kernel law({', '.join(ARGUMENTS)})")
-        _require_subset(given, ["float64"] * 2 + ["constants"] * 2 + ["array"] * 3)
-        _require_places(text, {**sizes, "new": sizes["x"]})
+        if in_c:
+            call, in_kernels, external = compiled(path, text, sizes, error)
+            found = _around_c(in_kernels, external)
+        else:
+            found = _loaded(path, text)
+            given = found.law
+            if not hasattr(given, "py_func") or [*inspect.signature(given.py_func).parameters] != ARGUMENTS:
+                raise TypeError(f"it has no kernel law({', '.join(ARGUMENTS)})")
+            _require_subset(given, ["float64"] * 2 + ["constants"] * 2 + ["array"] * 3)
+            _require_places(text, {**sizes, "new": sizes["x"]})
+            call = given.py_func
         arrays = {name: np.zeros(n) for name, n in sizes.items()}
-        written = {"y": np.full(sizes["y"], np.inf), "new": np.full(sizes["x"], np.inf)}
+        room = GUARD if in_c else 0  # Python refuses such places
+        written = {name: np.full(sizes[of] + room, np.inf) for name, of in (("y", "y"), ("new", "x"))}
         with np.errstate(all="ignore"):
-            given.py_func(0.0, 1.0, arrays["u"], arrays["p"], arrays["x"], *written.values())
-        left = next((f"{name}[{k}]" for name, a in written.items() for k in np.flatnonzero(np.isposinf(a))), None)
-        if left is not None:
-            raise ValueError(f"it does not write {left}")
+            call(0.0, 1.0, arrays["u"], arrays["p"], arrays["x"], *written.values())
+        for (name, a), of in zip(written.items(), ("y", "x"), strict=True):
+            for k in range(len(a)):
+                if np.isposinf(a[k]) == (k < sizes[of]):
+                    does = f"does not write {name}[{k}]" if k < sizes[of] else f"writes {name}[{k}], beyond its end"
+                    raise ValueError(f"it {does}")
     except InputError:
         raise
     except (Exception, SystemExit) as failure:
@@ -124,19 +140,33 @@ def _require_places(text: str, sizes: dict[str, int]) -> None:
 
 @cache
 def _loaded(path: Path, text: str) -> ModuleType:
-    """The kernels around the law of a file."""
+    """The kernels around the law of a file in Python."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    theirs, own = (ModuleType(f"rtcvt.law.{name}_{digest}") for name in ("file", "of"))
+    theirs = ModuleType(f"rtcvt.law.file_{digest}")
     theirs.__file__ = str(path)
-    for module in (theirs, own):
-        sys.modules[module.__name__] = module  # where numba looks for cached code
+    sys.modules[theirs.__name__] = theirs  # where numba looks for cached code
     exec(compile(text, str(path), "exec"), vars(theirs))
+    return _around(digest, {"law": vars(theirs).get("law")})
+
+
+@cache
+def _around_c(in_kernels: Any, external: Any) -> ModuleType:
+    """The kernels around the law of a file in C."""
+    found = _around(external.prefix, {"call": in_kernels})
+    found.law.py_func.external = external
+    return found
+
+
+def _around(digest: str, given: dict[str, Any]) -> ModuleType:
+    """The kernels around a law that is `given`, or calls what is."""
+    own = ModuleType(f"rtcvt.law.of_{digest}")
+    sys.modules[own.__name__] = own
     part = vars(own)
-    part["law"] = vars(theirs).get("law")
-    names = ("values", "following", "initialise", "derivative", "output", "advance", "step")
-    for name in names:
+    part.update(given)
+    names = ("law", "values", "following", "initialise", "derivative", "output", "advance", "step")
+    for name in names[len(given.keys() & {"law"}) :]:
         source = globals() if name in globals() else vars(kernels)
         code = source[name].py_func.__code__
-        part.update({used: source[used] for used in code.co_names if used in source and used not in (*names, "law")})
+        part.update({used: source[used] for used in code.co_names if used in source and used not in (*names, *given)})
         part[name] = kernel(FunctionType(code, part, name))
     return own

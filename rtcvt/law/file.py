@@ -37,7 +37,7 @@ time ``t`` and the interval ``h`` between two samples [s]. Terms of a sum have t
 
 A state of ``[states]`` gives ``next``, its value at the next sample. Start values follow from parameters.
 
-Instead of its equations a law may name a file with a kernel in Python, see `rtcvt.law.code`.
+Instead of its equations a law may name a file with a kernel in Python (`rtcvt.law.code`) or C (`rtcvt.law.in_c`).
 """
 
 import graphlib
@@ -216,7 +216,13 @@ class Equations(Record):
     tables: dict[Name, Lookup] = {}  # for lookup(table, x) and lookup(table, x, y)
     equations: dict[Name, Formula] = {}  # names for parts of other equations
     python: str = ""  # instead of equations a file of this folder, see rtcvt.law.code
+    c: str = ""  # or one in C, see rtcvt.law.in_c
     outputs: dict[Name, Output] = Field(min_length=1)  # outputs of the unit
+
+    @property
+    def files(self) -> list[str]:
+        """Names of the files that it needs."""
+        return [name for name in (self.python, self.c, *(t.file for t in self.tables.values())) if name]
 
 
 class Law(Unit, Equations):
@@ -257,9 +263,8 @@ def law_of(given: Equations, **about: Any) -> Law:
 
 
 def files_beside(law: Law) -> list[Path]:
-    """Tables of its own folder."""
-    own = [law.folder / name for name in (law.python, *(table.file for table in law.tables.values())) if name]
-    return [file for file in own if file.is_file()]
+    """Files of its own folder."""
+    return [law.folder / name for name in law.files if (law.folder / name).is_file()]
 
 
 def build(law: Law, fidelity: str = "rigid", substeps: int | None = None) -> Model:
@@ -340,14 +345,16 @@ class _Writer:
 
     def _require_formulas(self) -> None:
         """Equations for all, or, with the law in a file, for none."""
-        law = self.law
+        law, own = self.law, self.law.python or self.law.c
+        if law.python and law.c:
+            raise self.error("c", law.c, "nothing, as there is the key python")
         formulas = {f"states.{name}.next": x.next for name, x in law.states.items()}
         formulas |= {f"outputs.{name}.value": y.value for name, y in law.outputs.items()}
         for key, given in formulas.items():
-            if (given is None) != bool(law.python):
-                raise self.error(key, given, "nothing: the file has it" if law.python else "this key is required")
+            if (given is None) != bool(own):
+                raise self.error(key, given, "nothing: the file has it" if own else "this key is required")
         for what in ("blocks", "tables", "equations"):
-            if law.python and getattr(law, what):
+            if own and getattr(law, what):
                 raise self.error(what, None, "nothing, as the law is in a file")
 
     def _block(self, key: str, given: Mapping[str, Formula]) -> Block:
@@ -495,7 +502,7 @@ class _Writer:
         data[D.N_P], data[D.N_U], data[D.N_Y] = len(self.parameters), len(self.inputs), len(law.outputs)
         data[D.N_S], data[D.N_X] = len(self.next), len(table.states)
         self._write(data)
-        of: Any = self._code() if law.python else kernels
+        of: Any = self._code() if law.python or law.c else kernels
         return Model(
             name=law.name,
             description=law.description,
@@ -507,6 +514,7 @@ class _Writer:
             data=data.array(),
             step_size=law.solver.step,
             discrete=bool(table.states),
+            opaque=bool(law.c),
             internal_step=data[D.INTERNAL_STEP],
             initialise=of.initialise,
             derivative=of.derivative,
@@ -538,11 +546,12 @@ class _Writer:
     def _code(self) -> Any:
         """Kernels of the law in a file."""
         law = self.law
-        found = own_file(law.folder, law.python, f"{law.source}: {law.key}python")
+        key, name = ("c", law.c) if law.c else ("python", law.python)
+        found = own_file(law.folder, name, f"{law.source}: {law.key}{key}")
         if found is None:
-            raise self.error("python", law.python, "a file in the folder of this one")
+            raise self.error(key, name, "a file in the folder of this one")
         sizes = {"u": len(self.inputs), "p": len(self.parameters), "x": len(self.next), "y": len(law.outputs)}
-        return kernels_of(found, sizes, lambda allowed: self.error("python", law.python, allowed))
+        return kernels_of(found, bool(law.c), sizes, lambda allowed: self.error(key, name, allowed))
 
     def _variables(self) -> Table:
         law, table = self.law, Table()

@@ -209,6 +209,8 @@ class Model(VariableTable):
     clock: float | None = None  # [s] interval at which a unit of FMI 3.0 reads its set points; None: at any time
     foreign: tuple[Any, ...] = ()  # FMUs that run in processes of their own (`rtcvt.network.foreign`)
 
+    opaque: bool = False  # code of others in it has no derivatives
+
     def __post_init__(self) -> None:
         self.data.flags.writeable = False
 

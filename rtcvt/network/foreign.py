@@ -12,6 +12,11 @@ T_(k+1) are those of this step, and constant up to T_(k+2). So an output follows
 also where the FMU itself has no delay. At the start the FMU is initialised with the inputs that follow from its start
 values, and the system then starts with its outputs. Its state is in its process: instances are not copied.
 
+An exported native unit has the FMU's sources (SourceFiles in FMI 2.0, buildDescription.xml in FMI 3.0) and runs it in
+its own process, by the same rules: a communication step of the unit is made in pieces that end at those of the FMU.
+This needs the permission that code in a law's file needs (`rtcvt.law.code`). A step in which the FMU fails ends the
+run, and the unit's state can be copied if that of the FMU can, but is no row of bytes.
+
 In the network it is a part whose states are its outputs. They are in SI units, and converted by the definitions in the
 FMU's description or by the names of the units.
 """
@@ -32,7 +37,7 @@ from rtcvt.model import Instance, Model, Variable
 from rtcvt.scenario import Scenario
 
 Array = NDArray[np.float64]
-_open_fmu = lazily("rtcvt.hil.importer:open_fmu")
+open_fmu = lazily("rtcvt.hil.importer:open_fmu")
 _stepped = lazily("rtcvt.hil.stepped:Stepped")
 
 # --- the part of the network: data has the number of outputs and the place of their start values in p -----------------
@@ -89,6 +94,8 @@ class Foreign:
         Variables of the FMU in its units, by name.
     scale : dict
         Factor and offset of each parameter, input and output: value in SI units = factor * value + offset.
+    keeps_state, alone : bool
+        Whether its state can be copied, and whether a process may have one instance only.
     inputs : array (n_u,)
         Places of the inputs among the outputs and inputs of the network.
     x, y, p : int
@@ -103,6 +110,8 @@ class Foreign:
     texts: dict[str, str]
     own: dict[str, Variable]
     scale: dict[str, Array]
+    keeps_state: bool
+    alone: bool
     inputs: NDArray[np.int64]
     x: int = 0
     y: int = 0
@@ -249,10 +258,10 @@ class ForeignUnit(Unit):
         """
         component = self.component
         try:
-            with _open_fmu(self.path, runs=False) as fmu:
+            with open_fmu(self.path, runs=False) as fmu:
                 texts = {k: str(v) for k, v in component.parameters.items() if k in fmu.strings("parameter")}
                 own = {v.name: v for v in fmu.interface.variables}
-                fmi, about = fmu.fmi, fmu.description.description or ""
+                fmi, about, run = fmu.fmi, fmu.description.description or "", fmu.description.coSimulation
         except InputError as error:
             raise InputError(self.source, f"{self.key}.fmu", component.fmu, str(error)) from None
         if unknown := next((name for name in component.units if name not in own), None):
@@ -262,7 +271,9 @@ class ForeignUnit(Unit):
             found = [self._row(v, component.units.get(v.name)) for v in own.values() if v.causality == causality]
             rows += [row for row, *_ in found]
             scale[causality] = np.array([of[1:] for of in found], dtype=float).reshape(-1, 2).T
-        foreign = Foreign(self.path, self.source, self.key, fmi, self.step, texts, own, scale, np.zeros(0, np.int64))
+        foreign = Foreign(self.path, self.source, self.key, fmi, self.step, texts, own, scale,
+                          bool(run.canGetAndSetFMUstate), bool(run.canBeInstantiatedOnlyOncePerProcess),
+                          np.zeros(0, np.int64))  # fmt: skip
         outputs = [v for v in rows if v.causality == "output"]
         if not outputs:
             raise InputError(self.source, f"{self.key}.fmu", component.fmu, "an FMU with an output that is a number")

@@ -13,7 +13,7 @@ def _files_beside(system: Any) -> list[Path]:
     own = [system.folder / c.unit for c in system.components.values() if c.unit and (system.folder / c.unit).is_file()]
     fmus = [system.folder / c.fmu for c in system.components.values() if c.fmu]
     laws = [c.law for c in system.components.values() if c.law is not None]
-    named = [name for law in laws for name in (law.python, *(table.file for table in law.tables.values())) if name]
+    named = [name for law in laws for name in law.files]
     return [
         *own,
         *fmus,

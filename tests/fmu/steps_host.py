@@ -11,7 +11,8 @@ import fmpy
 import numpy as np
 from fmpy.fmi2 import fmi2CallbackFunctions
 
-from rtcvt.fmu.native.export import compile_unit, own_platform, write_sources
+from rtcvt.fmu.native.compiler import compile_unit, own_platform
+from rtcvt.fmu.native.export import write_sources
 from rtcvt.model import Model
 
 __all__ = ["NativeUnit"]

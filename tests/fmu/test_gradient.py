@@ -15,7 +15,8 @@ from scipy.optimize import minimize
 import rtcvt
 from rtcvt.errors import InputError
 from rtcvt.fmu.gradient import Run, sensitivities
-from rtcvt.fmu.native.export import own_platform, write_unit
+from rtcvt.fmu.native.compiler import own_platform
+from rtcvt.fmu.native.export import write_unit
 from rtcvt.kind import load_unit
 from rtcvt.recording import Signal
 from rtcvt.scenario import Scenario

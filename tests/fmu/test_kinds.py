@@ -14,7 +14,8 @@ from native_host import H, Hosted
 
 from rtcvt.belt.unit import Lateral
 from rtcvt.fmu.export import export_python
-from rtcvt.fmu.native.export import own_platform, write_unit
+from rtcvt.fmu.native.compiler import own_platform
+from rtcvt.fmu.native.export import write_unit
 from rtcvt.kind import load_unit
 from rtcvt.simulate import simulate
 

@@ -19,6 +19,7 @@ from rtcvt.engine.grid import lookup
 from rtcvt.environment import ALLOW
 from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
+from rtcvt.fmu.gradient import sensitivities
 from rtcvt.fmu.native.export import export_native
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
@@ -205,20 +206,22 @@ def test_a_unit_has_the_same_bits(tmp_path):
 # --- a law in Python --------------------------------------------------------------------------------------------------
 
 EQUATIONS = text_of("units/foreign_law.toml")
-CODE = text_of("units/my_law.py")
+CODE, C_CODE = text_of("units/my_law.py"), text_of("units/my_law.c")
 HEAD = EQUATIONS[: EQUATIONS.index("blocks.")]
 IN_FILE = f'{HEAD}python = "my_law.py"\nstates.slow_ = {{ unit = "m/s" }}\noutputs.slow = {{ unit = "m/s" }}\n'
+IN_C = IN_FILE.replace('python = "my_law.py"', 'c = "my_law.c"')
 
 
-def in_python(folder, code=CODE, text=IN_FILE):
-    (folder / "my_law.py").write_text(code)
+def in_python(folder, code=CODE, text=IN_FILE, name="my_law.py"):
+    (folder / name).write_text(code)
     return load_unit(parse_unit_file(text, "mine.toml", folder))
 
 
 @pytest.mark.needs("cc")
-def test_a_law_in_python_has_the_bits_of_equations_and_of_its_unit(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "code", "in_file"), [("my_law.py", CODE, IN_FILE), ("my_law.c", C_CODE, IN_C)])
+def test_a_law_in_a_file_has_the_bits_of_equations_and_of_its_unit(name, code, in_file, tmp_path, monkeypatch):
     monkeypatch.setenv(ALLOW, "1")
-    unit = in_python(tmp_path, text=IN_FILE.replace(", boolean = true", ""))
+    unit = in_python(tmp_path, code, in_file.replace(", boolean = true", ""), name)
     models = unit.build(), load_unit(parse_unit_file(EQUATIONS, "mine.toml")).build()
     random, ones = np.random.default_rng(1), [m.instantiate() for m in models]
     for one in ones:
@@ -236,16 +239,21 @@ def test_a_law_in_python_has_the_bits_of_equations_and_of_its_unit(tmp_path, mon
     assert found == reference(models[0], 100, len(found[0]))
     with pytest.raises(InputError, match="no code of yours in a Python unit"):
         export_python(unit, "rigid", tmp_path / "python.fmu")
-    table = IN_FILE[IN_FILE.index("sample") :]
+    assert hosted.description.coSimulation.providesDirectionalDerivative == (name == "my_law.py")
+    table = in_file[in_file.index("sample") :]
     lawful = re.sub(r"fmu = .*\n.*\n", "", text_of("units/foreign_system.toml"))
     lawful = lawful.replace("[[scenario", f"[components.tcu.law]\n{table}[[scenario")
     whole = load_unit(parse_unit_file(lawful, "mine.toml", tmp_path))
-    assert tmp_path / "my_law.py" in whole.files_beside
-    one = whole.build().instantiate()
+    assert tmp_path / name in whole.files_beside
+    one = (model := whole.build()).instantiate()
     one.initialise()
     one.t = 15.0
     one.outputs()
     assert one.get("tcu.slow") == 2.0 * one.get("cycle.cycle.v") > 2.0
+    if name == "my_law.c":
+        assert model.opaque
+        with pytest.raises(InputError, match="no law in C in a run with derivatives"):
+            sensitivities(model, whole.scenario[0], 1e-3, ["tcu.k"])
 
 
 def test_code_runs_with_permission_alone(tmp_path, monkeypatch, capsys):
@@ -280,6 +288,15 @@ def test_mistakes_in_code(old, new, message, tmp_path, monkeypatch):
     assert (old in CODE) != (old in IN_FILE)
     with pytest.raises(InputError, match=message):
         in_python(tmp_path, CODE.replace(old, new, 1), IN_FILE.replace(old, new, 1)).build()
+
+
+@pytest.mark.needs("cc")
+@mistakes
+def test_mistakes_in_c(old, new, message, tmp_path, monkeypatch):
+    monkeypatch.setenv(ALLOW, "1")
+    assert (old in C_CODE) != (old in IN_C)
+    with pytest.raises(InputError, match=message):
+        in_python(tmp_path, C_CODE.replace(old, new, 1), IN_C.replace(old, new, 1), "my_law.c").build()
 
 
 SYSTEM = text_of("units/lawful_system.toml")

@@ -31,18 +31,11 @@ from matplotlib.image import imread
 from native_host import DISCARD, ERROR, UNITS, H, Hosted, inputs, reference, run
 from rows import mistakes
 
-import rtcvt.fmu.native.export
+import rtcvt.fmu.native.compiler
 from rtcvt.errors import InputError
 from rtcvt.fmu.description import model_description
-from rtcvt.fmu.native.export import (
-    FLAGS,
-    PLATFORMS,
-    compile_unit,
-    export_native,
-    native_description,
-    own_platform,
-    write_sources,
-)
+from rtcvt.fmu.native.compiler import FLAGS, PLATFORMS, compile_unit, own_platform
+from rtcvt.fmu.native.export import export_native, native_description, write_sources
 from rtcvt.fmu.native.reference import FOLDER
 from rtcvt.fmu.traceability import FILE as METADATA
 from rtcvt.kind import kinds, load_unit
@@ -178,8 +171,8 @@ def test_without_zig_the_compiler_of_the_host_serves_and_other_platforms_ask_for
 
 def without(monkeypatch, package):
     """As if a package were not installed."""
-    find = rtcvt.fmu.native.export.importlib.util.find_spec
-    monkeypatch.setattr(rtcvt.fmu.native.export.importlib.util, "find_spec",
+    find = rtcvt.fmu.native.compiler.importlib.util.find_spec
+    monkeypatch.setattr(rtcvt.fmu.native.compiler.importlib.util, "find_spec",
                         lambda name, *rest: None if name == package else find(name, *rest))  # fmt: skip
 
 
@@ -199,7 +192,7 @@ def test_folders_may_have_any_name(tmp_path, monkeypatch, name, language):
     text = "int one(void) { return 1; }" if language == "c" else ".globl one\none: ret"
     (sources / "all.c").write_text(f"/* {tmp_path}: not in zig's cache */\n{text}\n")
     monkeypatch.setenv("TMPDIR", str(tmp_path / name))
-    monkeypatch.setattr(rtcvt.fmu.native.export, "FLAGS", [*FLAGS, "-x", language])
+    monkeypatch.setattr(rtcvt.fmu.native.compiler, "FLAGS", [*FLAGS, "-x", language])
     compile_unit(sources, tmp_path / name / "x.so", own_platform())
     assert (tmp_path / name / "x.so").is_file()
 
@@ -227,7 +220,7 @@ def test_zigs_own_cache_has_a_name_that_its_linker_takes(tmp_path, monkeypatch):
 def test_a_failed_export_keeps_the_file_that_was_there(tmp_path, monkeypatch):
     path = tmp_path / "unit.fmu"
     path.write_bytes(b"before")
-    monkeypatch.setattr(rtcvt.fmu.native.export, "FLAGS", ["-no-such-flag"])
+    monkeypatch.setattr(rtcvt.fmu.native.compiler, "FLAGS", ["-no-such-flag"])
     with pytest.raises(InputError, match="the compiler failed"):
         export_native(load_unit("differential"), "rigid", path)
     assert path.read_bytes() == b"before"

@@ -19,7 +19,8 @@ import pytest
 from marks import slow
 from tools import QEMU, SYSROOT, WINE, ZIG, absent, have
 
-from rtcvt.fmu.native.export import FLAGS, FLAGS_32, PLATFORMS, SOURCES, export_native, unit_variables
+from rtcvt.fmu.native.compiler import FLAGS, FLAGS_32, PLATFORMS, SOURCES
+from rtcvt.fmu.native.export import export_native, unit_variables
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 

@@ -12,7 +12,8 @@ from lxml import etree
 from marks import slow
 
 from rtcvt.errors import InputError
-from rtcvt.fmu.native.export import export_native, own_platform
+from rtcvt.fmu.native.compiler import own_platform
+from rtcvt.fmu.native.export import export_native
 from rtcvt.fmu.native.reference import FOLDER, MOST_INTERVALS, write_cross_check, write_reference
 from rtcvt.fmu.traceability import FILE as METADATA
 from rtcvt.kind import load_unit

@@ -14,7 +14,8 @@ import pytest
 from fmpy.validation import validate_fmu
 from native_host import Hosted
 
-from rtcvt.fmu.native.export import export_native, native_description, own_platform, write_unit
+from rtcvt.fmu.native.compiler import own_platform
+from rtcvt.fmu.native.export import export_native, native_description, write_unit
 from rtcvt.fmu.native.sheet import COUNTS, _counter, _sizes
 from rtcvt.fmu.traceability import FILE
 from rtcvt.kind import load_unit

@@ -1,0 +1,3 @@
+#define LIMIT 200
+
+double lagged(double y, double u, double h);

@@ -13,10 +13,20 @@ from rtcvt.files import names
 from rtcvt.fmu.native import bus as fmi
 from rtcvt.hil.bus import Wire, idle, lacking, pages, reach, settings, takes
 from rtcvt.hil.can_attachment import OWN, Plan, plan_of, read_database
-from rtcvt.hil.dbc import BITRATE, HEARTBEAT, STATE, cycle_time, is_fd, signal_names, size_of
+from rtcvt.hil.dbc import BITRATE, ENCODING, HEARTBEAT, STATE, cycle_time, generate, is_fd, signal_names, size_of
 from rtcvt.model import Model
+from rtcvt.recording import replaced_on_success
 
 _OF_NODE = {OWN[HEARTBEAT]: fmi.HEARTBEAT, OWN[STATE]: fmi.STATE}
+
+
+def write_own_database(model: Model, path: Path) -> None:
+    """Write the database that the rig would make for a unit (`rtcvt.hil.dbc`); in it the unit is the node ``RIG``."""
+    tunable = [v for v in model.select("parameter") if v.tunable]
+    text = generate(model.name, model.select("input"), model.select("output"), model.step_size, tunable,
+                    signal_names(model.variables))  # fmt: skip
+    with replaced_on_success(path) as temporary:
+        temporary.write_bytes(text.encode(ENCODING))
 
 
 def network_of(model: Model, dbc: Path, nodes: Sequence[str] = ()) -> fmi.Bus:

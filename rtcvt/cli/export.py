@@ -82,6 +82,9 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", help="With --fmi 3: a node of a CAN network with this database, by FMI-LS-BUS."),
     ] = None,
+    save_dbc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Instead of --dbc: write the rig's own database, and use it.")
+    ] = None,
     nodes: Annotated[
         list[str] | None, typer.Option("--node", metavar="NAME", help="Of the database, as of run. Repeatable.")
     ] = None,
@@ -133,6 +136,14 @@ def export(
         path = export_page(built, output or Path(f"{chosen.name}.html"))
         say(f"{built.name}, {built.fidelity} model in a page, a draft: {path} ({path.stat().st_size / 1e3:.0f} kB)")
         return
+    if save_dbc is not None:
+        from rtcvt.hil.network import write_own_database
+
+        if dbc is not None or fmi is not Fmi.three:
+            raise InputError("--save-dbc", "", str(save_dbc), "with --fmi 3, without --dbc")
+        require_writable(save_dbc)
+        write_own_database(built, save_dbc)
+        dbc = save_dbc
     if nodes and dbc is None:
         raise InputError("--node", "", nodes[0], "only with --dbc")
     if cross_check:

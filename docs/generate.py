@@ -3,6 +3,7 @@
 Keys of the unit files are those of `rtcvt.reference`. Nothing is run but the reading of the shipped units.
 """
 
+import base64
 import inspect
 import io
 import json
@@ -130,7 +131,7 @@ def write_all(folder: Path, root: Path) -> None:
         text = (root / f"{name}.md").read_text(encoding="utf-8")
         _write(folder / f"{name.lower()}.md", text.replace("](docs/", "]("))
     for file in sorted((root / "examples").glob("*.ipynb")):
-        _write(notebooks / f"{file.stem}.md", notebook(file))
+        _write(notebooks / f"{file.stem}.md", notebook(file, notebooks))
 
 
 def _write(path: Path, text: str) -> None:
@@ -361,12 +362,30 @@ def in_site(app: Any, document: str, source: list[str]) -> None:
     source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
 
 
-def notebook(file: Path) -> str:
-    """A notebook as a page: its texts and its code."""
-    out = []
+def notebook(file: Path, folder: Path) -> str:
+    """A notebook as a page: its texts, its code and stored outputs, whose pictures are written into `folder`. A picture
+    is described by its section and the labels in the code."""
+    out, heading, pictures = [], file.stem, 0
     for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"]).strip()
-        out.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        if cell["cell_type"] == "markdown":
+            out.append(text)
+            heading = ([line.strip("# ") for line in text.splitlines() if line.startswith("#")] or [heading])[-1]
+            continue
+        out.append(f"```python\n{text}\n```")
+        for output in cell["outputs"]:
+            data = output.get("data", {"text/plain": output.get("text", "")})
+            if "image/png" in data:
+                pictures += 1
+                picture = folder / f"{file.stem}_{pictures}.png"
+                picture.write_bytes(base64.b64decode(data["image/png"]))
+                labels = re.findall(r"(?:title|label)\w*[=(] ?f?[\"']([^\"'{}]+)", text)
+                about = "; ".join(dict.fromkeys(labels)).replace("[", "(").replace("]", ")")
+                out.append(f"![{heading}{': ' if about else ''}{about}]({picture.name})")
+            elif "text/html" in data:
+                out.append(f'<div class="output">{"".join(data["text/html"])}</div>')
+            else:
+                out.append(f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
     return "\n\n".join([*out, f"The notebook is `examples/{file.name}`; it runs with the tests."]) + "\n"
 
 

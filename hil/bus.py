@@ -181,7 +181,7 @@ def require_usable(message: Message) -> None:
 def pages(message: Message, wanted: Iterable[str]) -> list[tuple[dict[str, int], set[str]]]:
     """Settings of a message's multiplexers, each with the signals that are there then: few, but each wanted one is in
     one of them. A message that is not multiplexed has one, and it is empty."""
-    every, left = _settings(message.signal_tree), set(wanted) & {s.name for s in message.signals}
+    every, left = settings(message.signal_tree), set(wanted) & {s.name for s in message.signals}
     chosen = []
     while left:
         best = max(every, key=lambda page: len(left & page[1]))
@@ -192,7 +192,8 @@ def pages(message: Message, wanted: Iterable[str]) -> list[tuple[dict[str, int],
     return chosen or every[:1]
 
 
-def _settings(tree: Sequence[Any]) -> list[tuple[dict[str, int], set[str]]]:
+def settings(tree: Sequence[Any]) -> list[tuple[dict[str, int], set[str]]]:
+    """All settings of multiplexers in a tree of signals, each with its signals; at most `MOST_PAGES`."""
     found: list[tuple[dict[str, int], set[str]]] = [({}, set())]
     for node in tree:
         more: list[tuple[dict[str, int], set[str]]]
@@ -203,7 +204,7 @@ def _settings(tree: Sequence[Any]) -> list[tuple[dict[str, int], set[str]]]:
             more = [
                 ({name: value} | setting, {name} | there)
                 for value, branch in branches.items()
-                for setting, there in _settings(branch)
+                for setting, there in settings(branch)
             ]
         found = [(a | b, c | d) for a, c in found for b, d in more][:MOST_PAGES]
     return found
@@ -287,6 +288,14 @@ def reach(signal: Signal) -> tuple[float, float]:
     return low, high
 
 
+def takes(message: Message, signal: Signal, wires: Mapping[tuple[int, str], Wire]) -> tuple[Wire, float, float, float]:
+    """Wire of a received signal, range of its variable, and half a step of its numbers, by which it may miss it."""
+    wire = wires.get((message.frame_id, signal.name), Wire())
+    low, high = sorted(wire.factor * bound + wire.offset for bound in _declared(signal))
+    half = 0.5 * abs(wire.factor * float(signal.conversion.scale)) if not signal.is_float else 0.0
+    return wire, max(low, wire.low), min(high, wire.high), half
+
+
 def idle(signal: Signal) -> float:
     """Value that is sent for a signal without a variable: the database's start value within its bits, or 0 on the
     bus."""
@@ -311,7 +320,7 @@ def _declared(signal: Signal) -> tuple[float, float]:
     return float(signal.minimum), float(signal.maximum)
 
 
-def _lacking(signal: Signal, raw: float, beyond: bool) -> str:
+def lacking(signal: Signal, raw: float, beyond: bool) -> str:
     """Reason why a raw value is no number; empty if it is one. `beyond`: it is outside the range."""
     if signal.is_float:
         return ""
@@ -381,7 +390,7 @@ class Node:
         self._next = {m.frame_id: 0 for m in self.sent}
         self._names = {m.frame_id: {s.name for s in m.signals} for m in (*self.sent, *self.received)}
         self._reach = {(m.frame_id, s.name): reach(s) for m in self.sent for s in m.signals}
-        self._taken = {m.frame_id: [(s, *self._takes(m, s)) for s in m.signals if s.name in self.variables]
+        self._taken = {m.frame_id: [(s, *takes(m, s, self.wires)) for s in m.signals if s.name in self.variables]
                        for m in self.received}  # fmt: skip
         self._pages = {m.frame_id: pages(m, {s.name for s in m.signals} & set(self._shown)) for m in self.sent}
         self._sent_at: dict[int, float] = {}
@@ -396,13 +405,6 @@ class Node:
             if fault.message is not None and fault.message not in known:
                 raise InputError(f"fault '{fault.name}'", "message", fault.message, f"one of {', '.join(known)}")
         self._delays = {f.name: f.number("s") for f in self.faults if f.kind == "delay"}
-
-    def _takes(self, message: Message, signal: Signal) -> tuple[Wire, float, float, float]:
-        """Wire of a received signal, range of its variable, and half a step of its numbers, by which it may miss it."""
-        wire = self.wires.get((message.frame_id, signal.name), Wire())
-        low, high = sorted(wire.factor * bound + wire.offset for bound in _declared(signal))
-        half = 0.5 * abs(wire.factor * float(signal.conversion.scale)) if not signal.is_float else 0.0
-        return wire, max(low, wire.low), min(high, wire.high), half
 
     def send(self, values: Mapping[str, float], due: Container[int] | None = None) -> None:
         """Send messages, all or those with these identifiers: values by variable, each within its signal's range.
@@ -567,11 +569,11 @@ class Node:
                 wire.factor * (given * float(signal.conversion.scale) + float(signal.conversion.offset)) + wire.offset
             )
             beyond = not low - half <= value <= high + half
-            lacking = _lacking(signal, given, beyond) if math.isfinite(value) else "not finite"
-            if wire.items and lacking != "not finite":
-                lacking = "" if value in wire.items else lacking or "no item"
-            if lacking:
-                self.held[f"{signal.name} {lacking}"] += 1
+            lack = lacking(signal, given, beyond) if math.isfinite(value) else "not finite"
+            if wire.items and lack != "not finite":
+                lack = "" if value in wire.items else lack or "no item"
+            if lack:
+                self.held[f"{signal.name} {lack}"] += 1
                 continue
             if beyond:
                 self.clamped[signal.name] += 1

@@ -152,7 +152,7 @@ def can_attachment(
         called = signal_names(fmu.interface.variables)
         constants = fmu.parameter_values({} if scenario is None else fmu.starts(scenario))
         shown = {called[v.name]: v for v in fmu.interface.variables}
-        plan = _plan(database, called, inputs, outputs, _tunable(fmu), step, nodes, shown, send if dbc else None)
+        plan = plan_of(database, called, inputs, outputs, _tunable(fmu), step, nodes, shown, send if dbc else None)
         return _attachment(channel, plan, step, timeout, constants)
 
     return make
@@ -192,7 +192,7 @@ def _on_the_bus(fmu: Fmu, scenario: Scenario | None) -> tuple[list[Variable], tu
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """Messages of a database by their meaning for the rig."""
 
     names: Mapping[str, str]  # of variables, by signal
@@ -210,10 +210,10 @@ class _Plan:
     notes: list[str]  # notes for the user
 
 
-def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variable], outputs: Sequence[Variable],
+def plan_of(database: Database, called: Mapping[str, str], inputs: Sequence[Variable], outputs: Sequence[Variable],
           parameters: Sequence[Variable], step: float, nodes: Sequence[str],
           shown: Mapping[str, Variable] | None = None,
-          send: Mapping[str, float | None] | None = None) -> _Plan:  # fmt: skip
+          send: Mapping[str, float | None] | None = None) -> Plan:  # fmt: skip
     """Match the messages of a database with variables, check them, and collect notes for the user. `shown`: values that
     may be sent by signal, if there are more."""
     variables = {called[v.name]: v for v in (*inputs, *outputs, *parameters)}
@@ -240,9 +240,7 @@ def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variab
     frames = [(m, every[m.frame_id] * step) for m in given for _ in pages(m, sending)]
     frames += [(m, cycle_of(m, step)) for m in taken]
     notes += _paces(given, every, asked, step) + _idle(given, sending)
-    return _Plan(
-        found, taken, rare, given, inward, tunable, watched, sending, every, quanta, load(frames), wires, notes
-    )
+    return Plan(found, taken, rare, given, inward, tunable, watched, sending, every, quanta, load(frames), wires, notes)
 
 
 def _sent(
@@ -425,7 +423,7 @@ def _listed(found: Sequence[str]) -> str:
 class _Side:
     """The rig's side of a bus during a run."""
 
-    def __init__(self, channel: str, plan: _Plan, running: Running, timeout: float, constants: Mapping[str, float]):
+    def __init__(self, channel: str, plan: Plan, running: Running, timeout: float, constants: Mapping[str, float]):
         self._channel, self._plan, self._running = channel, plan, running
         self._timeout, self._constants = timeout, constants
         self._places = {v.name: v.index for v in running.inputs}
@@ -532,7 +530,7 @@ class _Side:
         return about | self.node.figures()
 
 
-def _attachment(channel: str, plan: _Plan, step: float, timeout: float, constants: Mapping[str, float]) -> Attachment:
+def _attachment(channel: str, plan: Plan, step: float, timeout: float, constants: Mapping[str, float]) -> Attachment:
     switched = tuple(
         Fault(name=f"{kind} messages", kind=kind, start=NEVER, duration=step,
               value=2.0 * timeout if kind == "delay" else None)

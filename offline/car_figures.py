@@ -159,7 +159,7 @@ def comfort(run: Result) -> list[Figure]:
     dose = float((np.sum(signal.sosfilt(weighting(1.0 / h), a) ** 4) * h) ** 0.25)
     found = [
         Figure("jerk_m_s3", float(j.max()), "greatest jerk, filtered at 10 Hz", "m/s³"),
-        Figure("vdv_m_s1_75", dose, "vibration dose value, W_d", "m/s^1.75"),
+        Figure("vdv_m_s1_75", dose, "vibration dose value, W_d", "m/s¹·⁷⁵"),
     ]
     shifting = [v.name for v in run.model.select("output") if v.boolean and v.name.endswith(".shifting")]
     for name in shifting[:1]:

@@ -32,6 +32,8 @@ STYLE = """
 .cards div { flex: 1 1 180px; border: 1px solid var(--line); border-radius: 6px; padding: 12px 16px; }
 .cards b { display: block; font-size: 23px; line-height: 1.25; font-variant-numeric: tabular-nums; }
 .cards span { display: block; color: var(--soft); font-size: 13px; line-height: 1.4; }
+@media (max-width: 640px) { .cards { gap: 8px; } .cards div { flex-basis: 130px; padding: 8px 12px; }
+  .cards b { font-size: 19px; } }
 .key { display: flex; flex-wrap: wrap; gap: 4px 26px; font-size: 13.5px; color: var(--lead); margin: 8px 0 0; }
 .key i { display: inline-block; width: 26px; height: 10px; margin-right: 8px; vertical-align: 0; }
 """

@@ -61,6 +61,7 @@ Quantity = float | str  # a number in SI units, or a text with a unit: "20 N.m"
 _own_platform = lazily("rtcvt.fmu.native.compiler:own_platform")
 _export_native = lazily("rtcvt.fmu.native.export:export_native")
 _export_python = lazily("rtcvt.fmu.export:export_python")
+_network_of = lazily("rtcvt.hil.network:network_of")
 _export_ssp = lazily("rtcvt.fmu.ssp:export_ssp")
 _require_fmu_name = lazily("rtcvt.fmu.export:require_fmu_name")
 _load_plan = lazily("rtcvt.offline.variator.plan:load_plan")
@@ -567,6 +568,8 @@ class Unit:
         fmi: Literal[2, 3] = 2,
         clock: float | None = None,
         xcp: bool = False,
+        dbc: str | Path | None = None,
+        nodes: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> Path:
         """Write the unit as an FMU.
@@ -594,6 +597,10 @@ class Unit:
             Interval [s] of an input clock for the set point of the controller; FMI 3.0 only.
         xcp : bool
             Whether tools may measure and calibrate in the memory of a native unit (FMI-LS-XCP).
+        dbc : path, optional
+            CAN database by which a native unit of FMI 3.0 is a node of a network (FMI-LS-BUS).
+        nodes : sequence of str
+            Nodes of this database that the unit is; by default ``RIG``, or the only one that sends its outputs.
         progress : callable, optional
             Called with a text, steps done and steps in all.
 
@@ -612,6 +619,9 @@ class Unit:
             raise InputError("fmi", "", fmi, "2 with the python backend")
         if clock is not None and fmi != 3:
             raise InputError("clock", "", clock, "only with fmi = 3")
+        if dbc is not None and fmi != 3:
+            raise InputError("dbc", "", str(dbc), "only with fmi = 3")
+        network = None if dbc is None else _network_of(built, Path(dbc), nodes)
         if xcp and backend != "native":
             raise InputError("xcp", "", True, "only with the native backend")
         rows = None
@@ -623,7 +633,8 @@ class Unit:
             return _export_python(self.record, built.fidelity, file, substeps, parameters, page, rows)
         targets, measured = platforms or [_own_platform()], errors is not False
         return _export_native(
-            self.record, built.fidelity, file, targets, substeps, parameters, page, fmi, clock, measured, rows, xcp
+            self.record, built.fidelity, file, targets, substeps, parameters, page, fmi, clock, measured, rows, xcp,
+            network,
         )  # fmt: skip
 
 

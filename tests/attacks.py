@@ -41,7 +41,7 @@ from rtcvt.files.names import mapped
 from rtcvt.fmu.native.compiler import compile_unit
 from rtcvt.fmu.native.export import write_sources
 from rtcvt.hil.bus import Node
-from rtcvt.hil.can_attachment import _plan, read_database
+from rtcvt.hil.can_attachment import plan_of, read_database
 from rtcvt.hil.dbc import generate, signal_names
 from rtcvt.hil.growing import part_name
 from rtcvt.hil.importer import inputs_from, open_fmu
@@ -244,7 +244,7 @@ def texts(count: int, folder: Path) -> Outcome:
             found.build(fidelity)
 
     def database(path: Path) -> None:
-        plan = _plan(read_database(path), called, inputs, outputs, tunable, 1e-3, ())
+        plan = plan_of(read_database(path), called, inputs, outputs, tunable, 1e-3, ())
         node = Node(SimpleNamespace(send=str), plan.given, [*plan.taken, *plan.rare], plan.names, wires=plan.wires)
         node.send(dict.fromkeys(plan.names.values(), 3.7))
 

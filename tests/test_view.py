@@ -16,10 +16,13 @@ from typer.testing import CliRunner
 from rtcvt import view
 from rtcvt.cli import app
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
+from rtcvt.offline.belt.scene import SWING
+from rtcvt.offline.belt.scene import scene as scene_of_drive
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
-from rtcvt.offline.pushbelt.scene import contact_gaps
+from rtcvt.offline.pushbelt.scene import _out_of_line, contact_gaps
 from rtcvt.offline.pushbelt.scene import scene as scene_of
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.recording import Recording, Signal, write_recording
@@ -178,7 +181,6 @@ def test_a_run_without_elements_shows_its_fields(tmp_path):
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    from rtcvt.kind import load_unit
     from rtcvt.simulate import simulate
     from rtcvt.unitfile import parse_unit_file
 
@@ -210,6 +212,69 @@ def test_recording_of_a_variator(recording):
     depth = g["h_P"] + 0.5 * g["ring_height"] - g["y_P"]
     assert np.abs(apex + (radius - depth) * np.tan(g["delta_0"]) - g["z_P"]).max() < 2e-6
     assert np.ptp(radius[:, 0]) > 0.01  # the ratio moves
+
+
+# --- a belt drive -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory):
+    """A recording of `accessory_6pk`: its arm turns, and each span has a tension of its own."""
+    text, n = shipped_units("belt")["accessory_6pk"].read_text(encoding="utf-8"), 31
+    names = list(load_unit("accessory_6pk").pulleys)
+    found = {f"{name}.w": Signal(np.full(n, 10.0 * (k + 1)), "rad/s") for k, name in enumerate(names)}
+    found |= {f"{a}_{b}.F": Signal(np.linspace(300.0, 500.0 + 100.0 * k, n), "N")
+              for k, (a, b) in enumerate(zip(names, names[1:] + names[:1], strict=True))}  # fmt: skip
+    found["tensioner.theta"] = Signal(0.1 * np.sin(np.arange(n)), "rad")
+    found["pump_idler.x"] = Signal(np.linspace(0.0, 1e-3, n), "m")
+    path = tmp_path_factory.mktemp("drive") / "drive.h5"
+    write_recording(path, Recording(0.01 * np.arange(n), found, {}, text), "simulation")
+    return path
+
+
+def test_a_belt_drive_lies_on_its_taut_path_and_has_its_tension(drive):
+    made, unit = scene_of_drive(drive, None, None, 600), load_unit("accessory_6pk")
+    names, k = list(unit.pulleys), 20
+    line = np.stack([made.tracks["line_x"][k], made.tracks["line_y"][k]], axis=-1)
+    path = unit.path({names.index("tensioner"): 0.1 * np.sin(k)})
+    exact = path.at(path.length * np.arange(len(line)) / len(line))[0]
+    away = np.linalg.norm(line - exact, axis=1)
+    assert away.max() == pytest.approx(SWING * 1e-3 * k / 30.0, rel=1e-2)  # the middle of the span that swings
+    assert np.count_nonzero(away > 1e-12) < 0.2 * len(line)
+    assert made.tracks["centre"].reshape(-1, len(names), 2)[k] == pytest.approx(path.center)
+    (tension,) = [c.values for c in made.channels if c.name == "tension"]
+    section = np.searchsorted(path.knots, path.length * np.arange(len(line)) / len(line), side="right") - 1
+    for j in range(len(names)):
+        assert tension[k, section == 2 * j] == pytest.approx(300.0 + (200.0 + 100.0 * j) * k / 30.0)
+    assert (np.diff(tension[k, section == 1]) > 0.0).all()  # rises over the wrap
+    turned = np.diff(made.tracks["rotation"], axis=0)
+    assert turned[5] / turned[5, 0] == pytest.approx(np.arange(1.0, len(names) + 1.0))
+
+
+def test_what_is_out_of_line_is_drawn_by_a_factor_that_fits():
+    ring = np.stack([np.full((3, 4), 7e-3 + 1e-4), np.full((3, 4), 7e-3 - 1e-4)], axis=1)[..., None]
+    tables = {"spatial/ring": ring, "spatial/angle": np.full((3, 8, 2), 0.03)}
+    tables |= {"spatial/position": np.full((3, 8), 4e-4), "spatial/place": np.full((3, 2), 4e-4)}
+    tracks, factor = _out_of_line(tables.__getitem__, 12e-3)
+    assert factor == 10.0  # 0.03 rad reach 0.4 rad at 13
+    assert [tracks[f"ring_{side}"][0, 0] for side in ("left", "right")] == pytest.approx([1e-4, 1e-4])
+    assert _out_of_line((tables | {"spatial/position": np.full((3, 8), 6e-3)}).__getitem__, 12e-3)[1] == 2.0
+
+
+@pytest.mark.needs("chromium")
+def test_frames_become_pictures(drive, tmp_path):
+    command = ["view", str(drive), "-o", str(tmp_path / "d.html"), "--frames", "3", "--size", "320x200"]
+    found = CliRunner().invoke(app, [*command, "--pictures", str(tmp_path / "frames")])
+    assert found.exit_code == 0, found.output
+    files = sorted((tmp_path / "frames").iterdir())
+    assert [f.name for f in files] == ["frame_00000.png", "frame_00001.png", "frame_00002.png"]
+    first, _, last = (imread(f)[..., :3] for f in files)
+    assert first.shape == last.shape == (200, 320, 3)
+    assert 0.005 < (np.abs(first - last).max(axis=-1) > 0.04).mean() < 0.5
+    assert np.ptp(last, axis=(0, 1)).min() > 0.3  # a belt in colours
+    refused = CliRunner().invoke(app, [*command[:-1], "big", "--pictures", str(tmp_path / "none")])
+    assert "1280x720" in str(refused.exception)
+    assert not (tmp_path / "none").exists()
 
 
 # --- in a browser -----------------------------------------------------------------------------------------------------

@@ -58,7 +58,13 @@ typedef enum { INACTIVE = 0, ACTIVE = 1, TICKED = 2 } Clock;
 /* Categories of messages. */
 enum { LOG_ERROR = 1, LOG_DISCARD = 2, LOG_ALL = LOG_ERROR | LOG_DISCARD };
 
-enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 5 };
+enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 6 };
+
+#ifndef BUS /* see bus.h */
+typedef struct {
+    int64_t none;
+} Bus;
+#endif
 
 #define MOST_PIECES 1e6 /* of a step */
 
@@ -75,6 +81,7 @@ typedef struct {
     int64_t y_pending;
     int64_t event_pending;
     int64_t clock;
+    int64_t bus_clock[2];
     int64_t has_stop;
     int64_t cut_done;
     double cut_begin;
@@ -98,6 +105,7 @@ typedef struct {
     double guest_start;
     double held[N_P + 1];
 #endif
+    Bus bus;
 } Snapshot;
 
 typedef struct {
@@ -113,6 +121,7 @@ typedef struct {
     bool y_pending;     /* outputs are not those of time, inputs and states (model exchange, event mode) */
     bool event_pending; /* a discrete output is not what it should be, which only event mode may change */
     Clock clock;
+    Clock bus_clock[2];  /* of reception and sending */
     int64_t cut_done;   /* internal steps made of a communication step that ended before its time; 0 if it did not */
     double cut_begin;   /* [s] of it */
     double cut_length;  /* [s] that it was to have */
@@ -127,6 +136,7 @@ typedef struct {
     double y_past[N_Y + 1]; /* outputs where the last step began */
     double y_due[N_Y + 1];  /* of these the discrete ones are those of the pending event, in co-simulation */
     double work[N_WORK + 1];
+    Bus bus;
     bool intermediate[N_VARIABLES]; /* outputs that the host wants to read within steps, inputs that it wants to set */
     bool takes_inputs;              /* within a step: these can be set now */
     double p_scratch[N_P + 1]; /* from here on */
@@ -173,6 +183,16 @@ static double memory_shown[N_P + 1];
 static void exchange_memory(Instance *I, bool take);
 #else
 #define exchange_memory(I, take) ((void)0)
+#endif
+
+#ifdef BUS
+static void bus_start(Instance *I);
+static bool bus_whole(const Bus *bus);
+#define HAS_BUS true
+#else
+#define HAS_BUS false
+#define bus_start(I) ((void)0)
+#define bus_whole(bus) true
 #endif
 
 /* --- messages and checks ------------------------------------------------------------------------------------------ */
@@ -270,7 +290,8 @@ static void start_values(Instance *I)
     I->start_pending = true;
     I->y_pending = false;
     I->event_pending = false;
-    I->clock = INACTIVE;
+    I->clock = I->bus_clock[0] = I->bus_clock[1] = INACTIVE;
+    bus_start(I);
     I->cut_done = 0;
     I->cut_begin = 0.0;
     I->cut_length = 0.0;
@@ -442,7 +463,7 @@ static Status exit_initialization(Instance *I)
 static void terminate(Instance *I)
 {
     (void)refresh(I); /* see leave_event */
-    I->clock = INACTIVE;
+    I->clock = I->bus_clock[0] = I->bus_clock[1] = INACTIVE;
     I->mode = TERMINATED;
 }
 
@@ -521,7 +542,10 @@ static double *place(Instance *I, const Variable *v)
     case STATE: return I->x + v->index;
     case DERIVATIVE: return I->dx + v->index;
     case INDEPENDENT: return &I->t;
-    case CLOCK: break; /* has no value of this sort */
+#ifdef BUS
+    case NOTIFICATIONS: return &I->bus.notifications;
+#endif
+    default: break; /* has no value of this sort */
     }
     return NULL;
 }
@@ -544,6 +568,10 @@ static Status prepare_get(Instance *I, const uint32_t vr[], size_t n, size_t n_v
 /* Whether a variable may be set to a value now. */
 static bool settable(const Instance *I, const Variable *v, double value)
 {
+    if (v->carried && !(I->mode & BEFORE_RUN)) {
+        refuse(I, ERROR, "%s comes from the network", v->name);
+        return false;
+    }
     if (v->kind == INPUT && (I->mode != INTERMEDIATE || I->takes_inputs)) {
         return true; /* a step with inputs that are not finite is refused */
     }
@@ -551,7 +579,7 @@ static bool settable(const Instance *I, const Variable *v, double value)
         refuse(I, ERROR, "%s: at the end of a step inputs are set after it", v->name);
         return false;
     }
-    if (v->kind != PARAMETER) {
+    if (v->kind != PARAMETER && v->kind != NOTIFICATIONS) {
         refuse(I, ERROR, "%s is computed: parameters and inputs can be set", v->name);
         return false;
     }
@@ -698,6 +726,8 @@ static void save(const Instance *I, Snapshot *s)
     s->y_pending = I->y_pending;
     s->event_pending = I->event_pending;
     s->clock = (int64_t)I->clock;
+    s->bus_clock[0] = (int64_t)I->bus_clock[0];
+    s->bus_clock[1] = (int64_t)I->bus_clock[1];
     s->has_stop = I->has_stop;
     s->cut_done = I->cut_done;
     s->cut_begin = I->cut_begin;
@@ -717,6 +747,7 @@ static void save(const Instance *I, Snapshot *s)
     memcpy(s->y, I->y, sizeof s->y);
     memcpy(s->y_past, I->y_past, sizeof s->y_past);
     memcpy(s->y_due, I->y_due, sizeof s->y_due);
+    s->bus = I->bus;
     s->checksum = checksum(s);
 }
 
@@ -740,6 +771,12 @@ static bool valid(const Instance *I, const Snapshot *s)
     whole = whole && (s->y_pending | 1) == 1 && (s->event_pending | 1) == 1 && all_finite(s->y_due, N_Y);
     whole = whole && (s->clock == INACTIVE || s->clock == ACTIVE || s->clock == TICKED);
     whole = whole && (s->clock == INACTIVE || (CLOCK_INTERVAL > 0.0 && s->mode == (int64_t)EVENT));
+    bool can_tick = HAS_BUS && s->mode == (int64_t)EVENT;
+    for (int k = 0; k < 2; k++) {
+        int64_t clock = s->bus_clock[k];
+        whole = whole && (clock == INACTIVE || (can_tick && (clock == ACTIVE || clock == TICKED)));
+    }
+    whole = whole && bus_whole(&s->bus);
     whole = whole && s->cut_done >= 0 && s->cut_done < (int64_t)MOST_PIECES && is_finite(s->cut_begin);
     whole = whole && is_finite(s->cut_length) && s->cut_length >= 0.0;
     whole = whole && (s->start_pending != 0 || (all_finite(s->x, N_X) && all_finite(s->y, N_Y)));
@@ -818,6 +855,9 @@ static Status set_state(Instance *I, const Snapshot *s)
     I->y_pending = I->type == MODEL_EXCHANGE ? !(I->mode & BEFORE_RUN) : s->y_pending != 0;
     I->event_pending = s->event_pending != 0;
     I->clock = (Clock)s->clock;
+    I->bus_clock[0] = (Clock)s->bus_clock[0];
+    I->bus_clock[1] = (Clock)s->bus_clock[1];
+    I->bus = s->bus;
     return OK;
 }
 
@@ -901,8 +941,7 @@ static double *tangent(Instance *I, const Variable *v)
     case INDEPENDENT: return &I->t_tangent;
     case OUTPUT: return I->y_tangent + v->index;
     case DERIVATIVE: return I->dx_tangent + v->index;
-    case PARAMETER:
-    case CLOCK: break;
+    default: break;
     }
     return NULL;
 }
@@ -1232,7 +1271,7 @@ static void enter_event(Instance *I)
 static void leave_event(Instance *I)
 {
     (void)refresh(I); /* outputs that change at events only are those of this one, read or not */
-    I->clock = INACTIVE;
+    I->clock = I->bus_clock[0] = I->bus_clock[1] = INACTIVE;
     I->mode = I->type == MODEL_EXCHANGE ? CONTINUOUS_TIME : STEP_COMPLETE;
 }
 

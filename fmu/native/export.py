@@ -39,6 +39,7 @@ from rtcvt.files import temporary_folder
 from rtcvt.fmu.a2l import write_access
 from rtcvt.fmu.description import boolean, model_description
 from rtcvt.fmu.export import pack, require_fmu_name
+from rtcvt.fmu.native.bus import Bus, bus_tables, write_manifest
 from rtcvt.fmu.native.compiler import (
     PLATFORMS,
     SOURCES,
@@ -88,6 +89,8 @@ LOG_CATEGORIES = {
     "logAll": "All messages.",
 }
 Version = Literal[2, 3]
+TYPES = {"clock": "TICK", "rx_clock": "TICK", "tx_clock": "TICK", "rx_data": "BINARY", "tx_data": "BINARY",
+         "notifications": "BOOLEAN"}  # in model.c, by kind of row  # fmt: skip
 
 
 def export_native(
@@ -103,6 +106,7 @@ def export_native(
     measured: bool = False,
     errors: Sequence[ErrorRow] | None = None,
     access: bool = False,
+    bus: Bus | None = None,
 ) -> Path:
     """Write a unit as an FMU in machine code, with its sources.
 
@@ -133,6 +137,8 @@ def export_native(
         Results of a check, for its metadata.
     access : bool
         Whether tools may measure and calibrate in its memory, see `rtcvt.fmu.a2l`; then it has one instance at a time.
+    bus : Bus, optional
+        The network of which it is a node; in FMI 3.0.
 
     Returns
     -------
@@ -149,6 +155,9 @@ def export_native(
     model = unit.build(fidelity, substeps, parameters)
     if clock is not None:
         model = with_clock(model, clock, fmi)
+    if bus is not None and (fmi != 3 or clock is not None):
+        raise InputError("network", bus.name, "FMI 2.0" if fmi != 3 else "clock", "FMI 3.0 without another clock")
+    model = replace(model, bus=bus)
     _require_renderer()
     draw = unit.kind_record.diagram
     values = {v.name: float(model.p[v.index]) for v in model.select("parameter")}
@@ -252,15 +261,17 @@ def write_unit(
             (root / "model.png").write_bytes(_picture(diagram))
         else:
             _write_terminals(model, root / "terminalsAndIcons", diagram)
-        if scenario is not None:
+        if scenario is not None and model.bus is None:  # inputs of a network cannot be set
             write_reference(model, scenario, root / REFERENCE)
         write_binaries(root, identifier, targets, fmi)
         about = {"identifier": identifier, "guid": guid, "fmi": fmi, "clocked": model.clock is not None}
         lengths = array_lengths(rows) if fmi == 3 else [1] * len(rows)
         same = "SOURCE_DATE_EPOCH" in os.environ  # reproducible builds have no measured values
-        run = scenario if measured and not same and own_platform() in targets else None
+        run = scenario if measured and not same and not model.bus and own_platform() in targets else None
         write_sheet(root, model, about, rows, lengths, run)
         write_metadata(root, model, found)
+        if model.bus is not None:
+            write_manifest(root, model.bus)
         if access:
             write_access(root, model, identifier, sorted((root / "binaries").glob("*/*.so")))
         if not open_source:
@@ -306,7 +317,7 @@ def write_sources(
 ) -> str:
     """Write the unit's C sources, the FMI headers among them; returns the guid, a hash of these and of `seed`."""
     folder.mkdir(parents=True, exist_ok=True)
-    names = ("all.c", "core.c", f"fmi{fmi}.c", "model.h")
+    names = ("all.c", "core.c", f"fmi{fmi}.c", "model.h", *(("bus.c", "bus.h") if model.bus else ()))
     own = {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in names}
     if model.foreign:
         own |= {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in GUEST_FILES}
@@ -394,15 +405,18 @@ def _model_body(model: Model, fmi: Version) -> str:
         lines.append(f"static const double {name}[{size} + 1] ALIGNED = {{")
         lines += [f"    {', '.join(numbers[i : i + 8])}," for i in range(0, len(numbers), 8)]
         lines += ["};", ""]
+    if model.bus is not None:
+        lines += ["#define BUS", bus_tables(model.bus, table)]
     lines.append("static const Variable VARIABLES[N_VARIABLES] = {")
     for (kind, v), length in zip(table, lengths, strict=True):
         low = -float("inf") if v.minimum is None else v.minimum
         high = float("inf") if v.maximum is None else v.maximum
-        kind_of_value = "BOOLEAN" if v.boolean else "INTEGER" if v.choices else "TICK" if kind == "clock" else "REAL"
+        type_of = "BOOLEAN" if v.boolean else "INTEGER" if v.choices else TYPES.get(kind, "REAL")
         clocked = has_clock and kind == "input" and v.set_point
-        fields = [_string(v.name), _string(v.unit), kind.upper(), kind_of_value, str(v.index), str(length)]
+        called = "INPUT" if kind == "carried" else kind.upper()
+        fields = [_string(v.name), _string(v.unit), called, type_of, str(v.index), str(length)]
         of_row = map(_number, (v.start or 0.0, low, high, v.nominal or 1.0))
-        flags = ("true" if flag else "false" for flag in (v.tunable, clocked))
+        flags = ("true" if flag else "false" for flag in (v.tunable, clocked, kind == "carried"))
         lines.append(f"    {{{', '.join([*fields, *of_row, *flags])}}},")
     return "\n".join([*lines, "};", ""])
 
@@ -412,7 +426,8 @@ def unit_variables(model: Model, fmi: Version = 2) -> list[tuple[str, Variable]]
 
     States and their derivatives follow the variables of the model; in FMI 3.0 also time and the clock, if any.
     """
-    rows: list[tuple[str, Variable]] = [(v.causality, v) for v in model.variables]
+    carried = model.bus.inputs if model.bus else ()
+    rows: list[tuple[str, Variable]] = [("carried" if v.name in carried else v.causality, v) for v in model.variables]
     rows += [("state", replace(v, name=f"state.{v.name}")) for v in model.states]
     for v in model.states:
         rate = f"{v.unit}2" if v.unit.endswith("/s") else f"{v.unit}/s"
@@ -422,7 +437,8 @@ def unit_variables(model: Model, fmi: Version = 2) -> list[tuple[str, Variable]]
         if model.clock is not None:
             name = next(v.name for v in model.select("input") if v.set_point).rpartition(".")[0]
             about = "ticks when the controller reads its set point"
-            rows.append(("clock", Variable(f"{name}.clock", "state", 0, "s", about)))
+            rows.append(("clock", Variable(f"{name}.clock", "state", 0, "s", about, start=model.clock)))
+        rows += model.bus.rows() if model.bus else []
     return rows
 
 

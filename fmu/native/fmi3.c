@@ -1,4 +1,5 @@
-/* FMI 3.0 for co-simulation and model exchange: a face of core.c. A unit may have one clock, a constant input clock.
+/* FMI 3.0 for co-simulation and model exchange: a face of core.c. A unit may have one clock, a constant input clock, and
+   those of a network (bus.c), of which that for sending is constant, that of reception triggered.
    Structural parameters and scheduled execution are not offered. */
 
 #include "fmi3Functions.h"
@@ -11,6 +12,12 @@ typedef struct {
 } Host;
 
 #include "core.c"
+
+#ifdef BUS
+#include "bus.c"
+#endif
+
+#define HAS_CLOCKS (HAS_BUS || CLOCK_INTERVAL > 0.0)
 
 DEFINE_GET(get_booleans, BOOLEAN, fmi3Boolean, value != 0.0)
 DEFINE_SET(set_booleans, BOOLEAN, fmi3Boolean, value ? 1.0 : 0.0)
@@ -68,7 +75,7 @@ fmi3Instance fmi3InstantiateModelExchange(fmi3String instanceName, fmi3String in
 /* Whether there is something for event mode: a clock, or outputs that change at events. */
 static bool has_event_mode(void)
 {
-    if (CLOCK_INTERVAL > 0.0) {
+    if (HAS_CLOCKS) {
         return true;
     }
     for (size_t k = 0; k < N_VARIABLES; k++) {
@@ -111,7 +118,7 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String ins
         report(host, "", ERROR, "eventModeUsed = true: false, no output of this unit changes at events");
         return NULL;
     }
-    if (!eventModeUsed && CLOCK_INTERVAL > 0.0) {
+    if (!eventModeUsed && HAS_CLOCKS) {
         report(host, "", ERROR, "eventModeUsed = false: true, this unit has a clock");
         return NULL;
     }
@@ -253,24 +260,42 @@ NO_TRANSFERS(UInt32)
 NO_TRANSFERS(UInt64)
 NO_TRANSFERS(String)
 
+/* Get or set binaries one by one; without a network there are none. */
+#ifdef BUS
+#define TRANSFER_BINARIES(function, size, value) \
+    REQUIRE(valueReferences, nValueReferences) \
+    REQUIRE(valueSizes, nValues) \
+    REQUIRE(values, nValues) \
+    if (nValues != nValueReferences) { \
+        return refuse(I, ERROR, "%s: %lu values, not %lu", __func__, (unsigned long)nValueReferences, \
+                      (unsigned long)nValues); \
+    } \
+    fmi3Status status = OK; \
+    for (size_t i = 0; i < nValues && status == OK; i++) { \
+        const Variable *v = variable(I, valueReferences[i], BINARY, __func__); \
+        status = v ? function(I, v, size, value) : ERROR; \
+    } \
+    return status;
+#else
+#define TRANSFER_BINARIES(function, size, value) \
+    (void)valueReferences; \
+    (void)valueSizes; \
+    (void)values; \
+    return no_variables(I, nValueReferences + nValues, __func__);
+#endif
+
 fmi3Status fmi3GetBinary(fmi3Instance instance, const fmi3ValueReference valueReferences[], size_t nValueReferences,
                          size_t valueSizes[], fmi3Binary values[], size_t nValues)
 {
     ENTER(instance, READABLE)
-    (void)valueReferences;
-    (void)valueSizes;
-    (void)values;
-    return no_variables(I, nValueReferences + nValues, __func__);
+    TRANSFER_BINARIES(bus_get, valueSizes + i, values + i)
 }
 
 fmi3Status fmi3SetBinary(fmi3Instance instance, const fmi3ValueReference valueReferences[], size_t nValueReferences,
                          const size_t valueSizes[], const fmi3Binary values[], size_t nValues)
 {
-    ENTER(instance, BEFORE_RUN | RUNNING)
-    (void)valueReferences;
-    (void)valueSizes;
-    (void)values;
-    return no_variables(I, nValueReferences + nValues, __func__);
+    ENTER(instance, BEFORE_RUN | EVENT)
+    TRANSFER_BINARIES(bus_set, valueSizes[i], values[i])
 }
 
 /* Refuse a call that is about what no unit has. */
@@ -492,7 +517,11 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *discrete
     *nextEventTimeDefined = fmi3False;
     *nextEventTime = 0.0;
     I->clock = I->clock == ACTIVE ? TICKED : I->clock;
+#ifdef BUS
+    return bus_update(I);
+#else
     return fmi3OK;
+#endif
 }
 
 /* Refuse what is not of the interface of the instance. */
@@ -604,7 +633,7 @@ fmi3Status fmi3GetNumberOfContinuousStates(fmi3Instance instance, size_t *nConti
 /* Whether these are clocks. */
 static bool are_clocks(const Instance *I, const uint32_t vr[], size_t n, const char *function)
 {
-    if (!(CLOCK_INTERVAL > 0.0)) {
+    if (!HAS_CLOCKS) {
         refuse(I, ERROR, "%s: there are no clocks", function);
         return false;
     }
@@ -614,6 +643,12 @@ static bool are_clocks(const Instance *I, const uint32_t vr[], size_t n, const c
         }
     }
     return true;
+}
+
+static Clock *clock_of(Instance *I, uint32_t reference)
+{
+    Kind kind = VARIABLES[reference].kind;
+    return kind == CLOCK ? &I->clock : I->bus_clock + (kind == TX_CLOCK);
 }
 
 /* Begin a function of clocks, with an array of values for each of them. */
@@ -630,7 +665,7 @@ fmi3Status fmi3GetClock(fmi3Instance instance, const fmi3ValueReference valueRef
 {
     ENTER_CLOCKS(EVENT, values)
     for (size_t i = 0; i < nValueReferences; i++) {
-        values[i] = I->clock == ACTIVE;
+        values[i] = *clock_of(I, valueReferences[i]) == ACTIVE;
     }
     return fmi3OK;
 }
@@ -639,17 +674,18 @@ fmi3Status fmi3SetClock(fmi3Instance instance, const fmi3ValueReference valueRef
                         const fmi3Clock values[])
 {
     ENTER_CLOCKS(EVENT, values)
-    bool active = false;
     for (size_t i = 0; i < nValueReferences; i++) {
-        active = active || values[i];
-        if (values[i] && I->clock == TICKED) {
+        if (values[i] && *clock_of(I, valueReferences[i]) == TICKED) {
             return refuse(I, ERROR, "%s: the clock has ticked in this event mode", __func__);
         }
-        if (!values[i] && I->clock == ACTIVE) {
+        if (!values[i] && *clock_of(I, valueReferences[i]) == ACTIVE) {
             return refuse(I, ERROR, "%s: the clock cannot be deactivated", __func__);
         }
     }
-    I->clock = active ? ACTIVE : I->clock;
+    for (size_t i = 0; i < nValueReferences; i++) {
+        Clock *clock = clock_of(I, valueReferences[i]);
+        *clock = values[i] ? ACTIVE : *clock;
+    }
     return fmi3OK;
 }
 
@@ -659,7 +695,10 @@ fmi3Status fmi3GetIntervalDecimal(fmi3Instance instance, const fmi3ValueReferenc
     ENTER_CLOCKS(INITIALIZATION | EVENT, intervals)
     REQUIRE(qualifiers, nValueReferences)
     for (size_t i = 0; i < nValueReferences; i++) {
-        intervals[i] = CLOCK_INTERVAL;
+        if (!(VARIABLES[valueReferences[i]].start > 0.0)) {
+            return refuse(I, ERROR, "%s: %s is triggered", __func__, VARIABLES[valueReferences[i]].name);
+        }
+        intervals[i] = VARIABLES[valueReferences[i]].start;
         qualifiers[i] = fmi3IntervalUnchanged;
     }
     return fmi3OK;

@@ -21,12 +21,14 @@ from xml.sax.saxutils import escape
 
 from rtcvt.fmu.dependencies import Sets, dependencies
 from rtcvt.fmu.description import boolean, define_types, root_element
+from rtcvt.fmu.native.bus import add_terminal, describe
 from rtcvt.model import Model, Variable
 
 Rows = Sequence[tuple[str, Variable]]
 
 FLANGES = (["tau", "w"], ["load", "w"])  # names of the two variables of a flange
 MECHANICS = "org.modelica.Mechanics.Rotational.Interfaces"
+VALUES = ("parameter", "input", "carried", "output", "state", "derivative", "independent")  # kinds of rows with a value
 FLOWS = {"tau": "inflow", "load": "outflow"}  # `load` is the torque into the neighbour
 
 TERMINAL_ICONS = {  # SVG by base name
@@ -90,9 +92,10 @@ def fmi3_description(
     abilities["canBeInstantiatedOnlyOncePerProcess"] = boolean(any(g.alone for g in model.foreign))
     discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due
     clock = next((k for k, (kind, _) in enumerate(rows) if kind == "clock"), None)
-    if model.exchangeable:
+    has_clock = clock is not None or model.bus is not None
+    if model.exchangeable and model.bus is None:  # the standard of networks is for co-simulation
         SubElement(root, "ModelExchange", abilities, needsCompletedIntegratorStep=boolean(discrete))
-    cut, has_events = boolean(model.internal_step is not None), boolean(discrete or clock is not None)
+    cut, has_events = boolean(model.internal_step is not None), boolean(discrete or has_clock)
     SubElement(root, "CoSimulation", abilities, canHandleVariableCommunicationStepSize="true",
                maxOutputDerivativeOrder="1", providesIntermediateUpdate=cut, mightReturnEarlyFromDoStep=cut,
                canReturnEarlyAfterIntermediateUpdate=cut, hasEventMode=has_events)  # fmt: skip
@@ -106,6 +109,8 @@ def fmi3_description(
             if kind == "clock":
                 variables.append(_clock(v, reference, model.clock or 0.0))
                 continue
+            if kind not in VALUES:
+                continue
             variable = _variable(elements, reference, kind)
             if kind == "input" and v.set_point and clock is not None:
                 variable.set("variability", "discrete")
@@ -115,6 +120,8 @@ def fmi3_description(
             if kind == "derivative":
                 variable.set("derivative", str(states[v.index]))
             variables.append(variable)
+    if model.bus is not None:
+        describe(variables, model.bus, {kind: k for k, (kind, _) in enumerate(rows)})
     _write_structure(SubElement(root, "ModelStructure"), model, rows, lengths)
     return root
 
@@ -128,10 +135,11 @@ def _variable(elements: Sequence[Variable], reference: int, row: str) -> Element
     variability = "discrete" if v.boolean else "continuous"
     if row == "parameter":
         variability = "tunable" if v.tunable else "fixed"
-    about["causality"] = "local" if row in ("state", "derivative") else row
+    variability = "discrete" if row == "carried" else variability
+    about["causality"] = "local" if row in ("state", "derivative", "carried") else row
     about["variability"] = variability
     if row not in ("input", "independent"):
-        about["initial"] = "exact" if row == "parameter" else "calculated"
+        about["initial"] = "exact" if row in ("parameter", "carried") else "calculated"
     kind = "Enumeration" if v.choices else "Boolean" if v.boolean else "Float64"
     element = Element(kind, about)
     if kind == "Enumeration":
@@ -183,6 +191,10 @@ def _write_structure(structure: Element, model: Model, rows: Rows, lengths: Sequ
             SubElement(structure, name, valueReference=str(unknown), dependencies=on)
 
     write("Output", ("output", found.outputs))
+    for k, (kind, _) in enumerate(rows):
+        if kind == "tx_data":
+            on = " ".join(str(j) for j, (of, _) in enumerate(rows) if of in ("input", "state") and lengths[j])
+            SubElement(structure, "Output", valueReference=str(k), dependencies=on)
     write("ContinuousStateDerivative", ("derivative", found.derivatives))
     write("InitialUnknown", ("output", found.start_outputs), ("state", found.start_states),
           ("derivative", found.start_derivatives))  # fmt: skip
@@ -229,7 +241,7 @@ def terminals(model: Model) -> Element:
     SubElement(graphics, "CoordinateSystem", corners, suggestedScalingFactorTo_mm="0.1")
     SubElement(graphics, "Icon", corners)
     ports = _ports(model)
-    if not ports:
+    if not ports and model.bus is None:
         return root
     listed = SubElement(root, "Terminals")
     for k, (name, members) in enumerate(ports.items()):
@@ -247,6 +259,8 @@ def terminals(model: Model) -> Element:
         x, y = _place(k, len(ports))
         SubElement(terminal, "TerminalGraphicalRepresentation", iconBaseName=base, x1=f"{x - 10}", y1=f"{y - 10:g}",
                    x2=f"{x + 10}", y2=f"{y + 10:g}", defaultConnectionColor="48 48 48")  # fmt: skip
+    if model.bus is not None:
+        add_terminal(listed, model.bus)
     return root
 
 
@@ -255,6 +269,8 @@ def _ports(model: Model) -> dict[str, list[str]]:
     causality = {v.name: v.causality for v in model.variables}
     groups: dict[str, list[str]] = {}
     for v in model.select("input"):
+        if model.bus is not None and v.name in model.bus.inputs:
+            continue
         base, _, member = v.name.rpartition(".")
         groups.setdefault(base, []).append(member)
     flanges, buses = {}, {}

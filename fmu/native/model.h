@@ -5,8 +5,8 @@
 
    P_START     start values of the parameters
    DATA        constants that all instances share: sizes, places and tables
-   VARIABLES   parameters, inputs, outputs, then states, then their derivatives, in FMI 3.0 time and clock; the index of a
-               variable is its value reference */
+   VARIABLES   parameters, inputs, outputs, then states, then their derivatives, in FMI 3.0 time, clock and network; the
+               index of a variable is its value reference */
 
 #include <stdbool.h>
 
@@ -16,8 +16,11 @@
 #define ALIGNED
 #endif
 
-typedef enum { PARAMETER, INPUT, OUTPUT, STATE, DERIVATIVE, INDEPENDENT, CLOCK } Kind;
-typedef enum { REAL, BOOLEAN, INTEGER, TICK } Type;
+typedef enum {
+    PARAMETER, INPUT, OUTPUT, STATE, DERIVATIVE, INDEPENDENT, CLOCK,
+    RX_CLOCK, RX_DATA, TX_CLOCK, TX_DATA, NOTIFICATIONS /* of a network, see bus.h */
+} Kind;
+typedef enum { REAL, BOOLEAN, INTEGER, TICK, BINARY } Type;
 
 typedef struct {
     const char *name;
@@ -32,4 +35,5 @@ typedef struct {
     double nominal; /* of a state */
     bool tunable;   /* a parameter */
     bool clocked;   /* an input that is there at ticks of the clock only */
+    bool carried;   /* one that comes from the network */
 } Variable;

@@ -50,6 +50,7 @@ LABELS = {
 }
 MOTION = ("offset", "slip")
 SIDES = ("left", "right")
+FACTORS, MOST_TURN = (50.0, 20.0, 10.0, 5.0, 2.0), 0.4  # of what is out of line, [rad] of an element in the picture
 _LENGTHS = ("d_A", "delta_0", "t_B", "t_R", "t_T", "t_S", "h_R", "h_S", "h_T", "h_P", "h_H", "r_P1", "r_P2", "y_P")
 
 
@@ -176,12 +177,13 @@ def _of_elements(file: h5py.File, chosen: slice, element: Element, b: Belt, s: S
     channels += [Channel(k, label, "N", v, "element", "Single contacts") for k, (label, v) in more.items()]
     channels += [Channel(k, label, "m", v, "element", "Gaps") for k, (label, v) in open_gaps.items()]
     channels.append(Channel("tension", LABELS["tension"], "N", frames("ring/tension"), "ring", "Ring"))
-    spatial = "spatial/place" in file
+    spatial, lateral, across = "spatial/place" in file, dict[str, Array](), 1.0
     if spatial:
         channels += _across(frames)
+        lateral, across = _out_of_line(frames, b.z_P)
     flanks = (
-        "a sheave represents the fixed and the loose one, forces above are means of left and right; lateral motion "
-        "is coloured, not drawn"
+        "a sheave represents the fixed and the loose one, forces above are means of left and right; roll, yaw and "
+        f"places across are drawn {across:g} times as large"
         if spatial
         else "a sheave represents both of its pulley; the belt is planar, so both flanks carry the same force"
     )
@@ -190,8 +192,9 @@ def _of_elements(file: h5py.File, chosen: slice, element: Element, b: Belt, s: S
         "elements",
         _title(file),
         np.asarray(file["time"][chosen]),
-        sheave_geometry(element, b, s, width),
-        {
+        sheave_geometry(element, b, s, width) | {"across": across},
+        lateral
+        | {
             "x": q[..., 0],
             "y": q[..., 1],
             "phi": q[..., 2],
@@ -205,6 +208,20 @@ def _of_elements(file: h5py.File, chosen: slice, element: Element, b: Belt, s: S
         _facts(file),
         f"{real}; {flanks}.",
     )
+
+
+def _out_of_line(frames: Callable[[str], Array], half_width: float) -> tuple[dict[str, Array], float]:
+    """Tracks of what is out of line, ring sets from their mean distance to the middle, and the factor by which it is
+    drawn: the largest of `FACTORS` by which nothing moves by more than the half width [m] of the belt or turns by more
+    than `MOST_TURN`."""
+    ring, angle = frames("spatial/ring")[..., 0], frames("spatial/angle")
+    away = ring - ring.mean()
+    moved = {"z": frames("spatial/position"), "shift": frames("spatial/place"), "ring_left": away[:, 0],
+             "ring_right": -away[:, 1]}  # fmt: skip
+    turned = {"roll": angle[..., 0], "yaw": angle[..., 1]}
+    most = max(float(np.nanmax(np.abs(v))) / limit
+               for group, limit in ((moved, half_width), (turned, MOST_TURN)) for v in group.values())  # fmt: skip
+    return moved | turned, next((f for f in FACTORS if f * most <= 1.0), 1.0)
 
 
 def _across(frames: Callable[[str], Array]) -> list[Channel]:

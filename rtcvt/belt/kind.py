@@ -69,4 +69,5 @@ KIND = Kind(
         help=_MAP,
     ),
     errors=lazily("rtcvt.belt.tasks:errors"),
+    view=lazily("rtcvt.offline.belt.scene:scene"),
 )

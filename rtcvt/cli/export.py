@@ -78,6 +78,16 @@ def export(
     xcp: Annotated[
         bool, typer.Option("--xcp", help="Allow tools to measure and calibrate in its memory: FMI-LS-XCP, for Linux.")
     ] = False,
+    dbc: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --fmi 3: a node of a CAN network with this database, by FMI-LS-BUS."),
+    ] = None,
+    save_dbc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Instead of --dbc: write the rig's own database, and use it.")
+    ] = None,
+    nodes: Annotated[
+        list[str] | None, typer.Option("--node", metavar="NAME", help="Of the database, as of run. Repeatable.")
+    ] = None,
     substeps: Substeps = None,
     settings: Settings = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: UNIT.fmu")] = None,
@@ -126,6 +136,16 @@ def export(
         path = export_page(built, output or Path(f"{chosen.name}.html"))
         say(f"{built.name}, {built.fidelity} model in a page, a draft: {path} ({path.stat().st_size / 1e3:.0f} kB)")
         return
+    if save_dbc is not None:
+        from rtcvt.hil.network import write_own_database
+
+        if dbc is not None or fmi is not Fmi.three:
+            raise InputError("--save-dbc", "", str(save_dbc), "with --fmi 3, without --dbc")
+        require_writable(save_dbc)
+        write_own_database(built, save_dbc)
+        dbc = save_dbc
+    if nodes and dbc is None:
+        raise InputError("--node", "", nodes[0], "only with --dbc")
     if cross_check:
         from rtcvt.fmu.native.reference import cross_check_files, write_cross_check
 
@@ -144,11 +164,13 @@ def export(
             fmi=version,
             clock=None if clock is None else seconds("--clock", clock),
             xcp=xcp,
+            dbc=dbc,
+            nodes=nodes or (),
             progress=bar,
         )
     if cross_check:
         write_cross_check(built, chosen.scenario[0], path)
-    both = backend is Backend.native and built.exchangeable
+    both = backend is Backend.native and built.exchangeable and dbc is None
     kinds = "co-simulation and model exchange" if both else "co-simulation"
     say(f"{built.name}, {built.fidelity} model, FMI {version}.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 

@@ -5,35 +5,47 @@ from typing import Annotated
 
 import typer
 
-from rtcvt.cli.console import command, say, seconds
+from rtcvt.cli.console import command, progress_bar, say, seconds
 
 
 @command
 def view(
     recording: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A run of a full pushbelt, also a .partial one, or a recording.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A run of a full pushbelt, also a .partial one, or a recording of a variator or a belt drive.",
+        ),
     ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="The page; default: FILE with suffix .html.")
     ] = None,
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help='Begin there, e.g. "40 ms".')] = None,
     stop: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End there.")] = None,
+    pictures: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the frames as pictures (PNG), too; needs Chromium or Chrome."),
+    ] = None,
+    size: Annotated[str, typer.Option(metavar="WxH", help="Of these pictures.")] = "1280x720",
     frames: Annotated[int, typer.Option(min=2, max=5000, help="Largest number of frames, evenly distributed.")] = 600,
 ) -> None:
     """Show a belt in three dimensions: one page that any browser opens, without a network.
 
-    Of a run of the full pushbelt the page shows elements, rings and sheaves, with any contact force or gap as colour
-    and as a curve along the belt. Of a recording of a pushbelt variator with [bold]fields[/] in its unit file it shows
-    these along the belt. The page plays the run, has cameras, and draws the forces on an element over time when it is
-    clicked.
+    Of a belt drive it shows the belt, coloured by its tension, pulleys and arms. Of a run of the full pushbelt it shows
+    elements, rings and sheaves, with any contact force or gap as colour and as a curve along the belt; what is out of
+    line is magnified by a factor that it tells. Of a recording of a pushbelt variator with [bold]fields[/] in its unit
+    file it shows these along the belt. The page plays the run, has cameras, and draws the forces on an element over
+    time when it is clicked.
     """
     from rtcvt.errors import InputError
     from rtcvt.kind import kinds, names_of
     from rtcvt.recording import require_writable, write_text
     from rtcvt.view import view_page
+    from rtcvt.view.pictures import parse_size, write_pictures
 
     path = output or recording.with_suffix(".html")
     require_writable(path)
+    wide = parse_size(size)
     span = [None if t is None else seconds(option, t) for option, t in (("--from", start), ("--to", stop))]
     viewers = [kind for kind in kinds() if kind.view is not None]
     found = (kind.view(recording, *span, frames) for kind in viewers if kind.view is not None)
@@ -43,3 +55,7 @@ def view(
     page = view_page(scene)
     write_text(path, page)
     say(f"page: {path} ({len(scene.time)} frames, {len(page) / 1e6:.1f} MB)")
+    if pictures is not None:
+        with progress_bar() as bar:
+            write_pictures(path, len(scene.time), pictures, wide, bar)
+        say(f"pictures: {pictures}/frame_00000.png ...; ffmpeg -i {pictures}/frame_%05d.png run.mp4 makes a video")

@@ -207,6 +207,7 @@ class Model(VariableTable):
     algebraic: tuple[int, ...] = ()  # unknowns of constraints: `derivative` gives their residuals
     discrete: bool = False  # some states belong to a law in discrete time, which only `step` advances
     clock: float | None = None  # [s] interval at which a unit of FMI 3.0 reads its set points; None: at any time
+    bus: Any = None  # network of a unit of FMI 3.0 (`rtcvt.fmu.native.bus`)
     foreign: tuple[Any, ...] = ()  # FMUs that run in processes of their own (`rtcvt.network.foreign`)
 
     opaque: bool = False  # code of others in it has no derivatives

@@ -49,7 +49,9 @@ class Scene:
     mode : str
         ``elements``: tracks ``x``, ``y`` [m], ``phi`` [rad], ``place`` (n, N_E), ``ring_x``, ``ring_y`` (n, N_B) [m],
         ``rotation`` [rad], ``apex`` [m] (n, 2). ``fields``: ``radius`` (n, 2) [m], ``rotation`` (n, 2) [rad],
-        ``way`` (n, 1) [m] of the belt, ``apex`` (n, 2) [m].
+        ``way`` (n, 1) [m] of the belt, ``apex`` (n, 2) [m]. Elements out of line also have ``z`` [m], ``roll``, ``yaw``
+        [rad], ``ring_left``, ``ring_right`` and ``shift`` of the pulleys [m]. ``drive``, a belt drive: ``line_x``,
+        ``line_y`` (n, m), ``centre`` (n, 2 k) of the pulleys, ``way`` [m], ``rotation`` (n, k) [rad].
     geometry : dict
         Lengths [m] and angles [rad] by the names that `view.js` reads.
     facts : list
@@ -58,7 +60,7 @@ class Scene:
         Remark for the reader, one sentence.
     """
 
-    mode: Literal["elements", "fields"]
+    mode: Literal["elements", "fields", "drive"]
     title: str
     time: NDArray[np.float64]
     geometry: dict[str, Any]
@@ -105,7 +107,7 @@ def view_page(scene: Scene) -> str:
         packed.extend(q.tobytes())
         return about
 
-    angles = {"phi": 2.0 * np.pi, "rotation": 2.0 * np.pi, "place": 4.0}
+    angles = {} if scene.mode == "drive" else {"phi": 2.0 * np.pi, "rotation": 2.0 * np.pi, "place": 4.0}
     channels = []
     for c in scene.channels:
         known = c.values[np.isfinite(c.values)]

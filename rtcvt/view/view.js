@@ -13,7 +13,7 @@ const block = (() => {
   $("data").remove();
   return new Uint16Array(bytes.buffer);  // little endian, as all machines with a browser are
 })();
-const G = head.geometry, N = head.n, elements = head.mode === "elements";
+const G = head.geometry, N = head.n, elements = head.mode === "elements", drive = head.mode === "drive";
 
 // --- values ---------------------------------------------------------------------------------------------------------
 
@@ -52,7 +52,7 @@ const LINEAR = (c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
 const scales = new Map(head.channels.map((c) => {
   const signed = -c.low > 0.02 * Math.max(c.high, 0);
   const most = Math.max(Math.abs(c.low), Math.abs(c.high)) || 1;
-  const [low, high] = signed ? [-most, most] : [Math.min(0, c.low), Math.max(c.high, c.low + 1e-12)];
+  const [low, high] = signed ? [-most, most] : [drive && c.low > 0.3 * c.high ? c.low : Math.min(0, c.low), Math.max(c.high, c.low + 1e-12)];
   const shades = table(signed ? SIGNED : RISING);
   return [c.name, {low, high, signed, shades, linear: shades.map((s) => s.map(LINEAR)), most: Math.max(Math.abs(low), Math.abs(high))}];
 }));
@@ -62,6 +62,7 @@ function shade(scale, v) {
   return scale.linear[Math.max(0, Math.min(255, Math.round(255 * (v - scale.low) / (scale.high - scale.low))))];
 }
 function worded(v, unit) {
+  if (unit === "1") return `${Number(v.toPrecision(3))}`;
   const by = [[1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"]];
   const [size, prefix] = v === 0 ? [1, ""] : by.find(([s]) => Math.abs(v) >= s) ?? by[4];
   return `${Number((v / size).toPrecision(3))} ${prefix}${unit}`;
@@ -95,16 +96,65 @@ for (const [x, y, z, size] of [[200, 420, 500, 1.9], [-300, 100, -400, 0.8], [0,
   light.position.set(x, y, z);
   world.add(light);
 }
-const d_A = G.d_A * MM, lean = Math.tan(G.delta_0);
-const centres = [[d_A, 0], [0, 0]];  // primary, secondary
+const extent = drive ? layout() : null, d_A = drive ? extent.size : G.d_A * MM, lean = drive ? 0 : Math.tan(G.delta_0);
+const centres = drive ? extent.centres : [[d_A, 0], [0, 0]];  // of a variator: primary, secondary
+/** Size and middle of a belt drive, and its pulleys' centres at the first frame. */
+function layout() {
+  const c = row(head.tracks.centre, 0, 0, rows.centre), at = G.pulleys.map((p, k) => [c[2 * k] * MM, c[2 * k + 1] * MM]);
+  const ends = [0, 1].map((j) => [Math.min(...at.map((p, k) => p[j] - G.pulleys[k].radius * MM)), Math.max(...at.map((p, k) => p[j] + G.pulleys[k].radius * MM))]);
+  return {centres: at, size: 0.86 * Math.max(...ends.map(([a, b]) => b - a)), mid: [...ends.map(([a, b]) => 0.5 * (a + b)), 0]};
+}
 
+const sheaves = [], wheels = drive ? pulleys() : [], marks = new THREE.MeshLambertMaterial({color: 0x2a3540});
+if (!drive) makeSheaves();
+
+/** Pulleys of a belt drive, and bars for the arms that carry them. */
+function pulleys() {
+  const half = 0.62 * 0.06 * d_A, dark = new THREE.MeshLambertMaterial({color: 0x2a3540});
+  return G.pulleys.map((p, k) => {
+    const r = p.radius * MM, body = new THREE.Group(), holder = new THREE.Group();
+    const metal = new THREE.MeshLambertMaterial({color: 0x66727f, side: THREE.DoubleSide});
+    const rim = [[0.16 * r, -half], [0.3 * r, -half], [0.34 * r, -0.5 * half], [0.74 * r, -0.5 * half], [0.8 * r, -half], [r, -half],
+      [r, half], [0.8 * r, half], [0.74 * r, 0.5 * half], [0.34 * r, 0.5 * half], [0.3 * r, half], [0.16 * r, half]];
+    body.add(new THREE.Mesh(new THREE.LatheGeometry(rim.map(([a, b]) => new THREE.Vector2(a, b)), 96).rotateX(Math.PI / 2), metal));
+    const shaft = new THREE.Mesh(new THREE.CylinderGeometry(0.16 * r, 0.16 * r, 2.4 * half, 32).rotateX(Math.PI / 2), dark);
+    body.add(shaft);
+    for (let j = 0; j < 5; j++) for (const z of [0.52, -0.52]) {
+      const bore = new THREE.Mesh(new THREE.CylinderGeometry(0.11 * r, 0.11 * r, 0.06 * half, 24).rotateX(Math.PI / 2), dark);
+      bore.position.set(0.54 * r * Math.cos(j * TURN / 5), 0.54 * r * Math.sin(j * TURN / 5), z * half);
+      body.add(bore);
+    }
+    const key = new THREE.Mesh(new THREE.BoxGeometry(0.2 * r, 0.05 * r, 2.04 * half), new THREE.MeshLambertMaterial({color: 0xffb454}));
+    key.position.x = 0.89 * r;
+    body.add(key);
+    holder.add(body);
+    world.add(holder);
+    const pivot = G.pivots[k]?.map((v) => v * MM);
+    let arm = null;
+    if (pivot) {
+      arm = new THREE.Mesh(new THREE.BoxGeometry(1, 0.28 * r, 0.5 * half), new THREE.MeshLambertMaterial({color: 0x9a7b45}));
+      const pin = new THREE.Mesh(new THREE.CylinderGeometry(0.26 * r, 0.26 * r, 1.4 * half, 32).rotateX(Math.PI / 2), new THREE.MeshLambertMaterial({color: 0xbd9a58}));
+      pin.position.set(...pivot, -1.4 * half);
+      world.add(arm, pin);
+    }
+    return {holder, body, arm, pivot, set(x, y, turned) {
+      holder.position.set(x, y, 0);
+      body.rotation.z = turned;
+      if (!arm) return;
+      arm.position.set(0.5 * (x + pivot[0]), 0.5 * (y + pivot[1]), -1.4 * half);
+      arm.scale.x = Math.hypot(x - pivot[0], y - pivot[1]);
+      arm.rotation.z = Math.atan2(y - pivot[1], x - pivot[0]);
+    }};
+  });
+}
+
+function makeSheaves() {
 // sheaves: one mesh on each side of each pulley, the cone towards the belt; the apex moves along the shaft
 const r_0 = G.r_min * MM, r_1 = G.r_max * MM, back = r_1 * lean + 7;
 const profile = [[0.62 * r_0, back + 3], [0.62 * r_0, r_0 * lean], [r_0, r_0 * lean], [r_1 - 1, (r_1 - 1) * lean],
   [r_1, r_1 * lean + 1], [r_1, back - 2.5], [r_1 - 2, back], [0.84 * r_1, back], [0.8 * r_1, back - 4], [0.5 * r_1, back - 4],
   [0.44 * r_1, back + 3], [0.62 * r_0, back + 3]];
 const cone = new THREE.LatheGeometry(profile.map(([r, z]) => new THREE.Vector2(r, z)), 128).rotateX(Math.PI / 2);
-const sheaves = [], marks = new THREE.MeshLambertMaterial({color: 0x2a3540});
 for (const [pulley, [x, y]] of centres.entries()) for (const side of [1, -1]) {
   const metal = new THREE.MeshLambertMaterial({color: 0x66727f, side: THREE.DoubleSide, transparent: true});
   const body = new THREE.Group();
@@ -137,8 +187,9 @@ for (const [pulley, [x, y]] of centres.entries()) for (const side of [1, -1]) {
   world.add(holder);
   sheaves.push({pulley, side, holder, body, metal, signs});
 }
+}
 
-const labels = ["primary", "secondary"].map((name) => {
+const labels = (drive ? G.pulleys.map((p) => p.name) : ["primary", "secondary"]).map((name) => {
   const label = document.createElement("b");
   label.textContent = name;
   stage.append(label);
@@ -258,12 +309,12 @@ function wall(m) {
     },
     done() { for (const a of [g.attributes.position, g.attributes.color, crest.attributes.position, foot.attributes.position]) a.needsUpdate = true; }};
 }
-const HEIGHT = 0.16 * d_A, steel = [0.34, 0.39, 0.45];
+const HEIGHT = (drive ? 0.09 : 0.16) * d_A, steel = [0.34, 0.39, 0.45];
 
 // --- the belt -------------------------------------------------------------------------------------------------------
 
 let chosen = head.channels[0], selected = -1, now = 0, mode = null;
-const picker = new THREE.Raycaster(), belt = elements ? elementBelt() : cellBelt();
+const picker = new THREE.Raycaster(), belt = drive ? driveBelt() : elements ? elementBelt() : cellBelt();
 
 function elementBelt() {
   const N_E = head.tracks.x.width, N_B = head.tracks.ring_x.width, MORE = 4;
@@ -284,7 +335,11 @@ function elementBelt() {
     update(values, scale, on) {
       for (let k = 0; k < N_E; k++) {
         const c = Math.cos(r.phi[k]), s = Math.sin(r.phi[k]), x = r.x[k] * MM, y = r.y[k] * MM;
-        matrix.set(c, -s, 0, x, s, c, 0, y, 0, 0, 1, 0, 0, 0, 0, 1);
+        if (r.z) {  // R_z(phi) R_y(yaw) R_x(roll), what is out of line magnified
+          const a = G.across * r.yaw[k], b = G.across * r.roll[k], ca = Math.cos(a), sa = Math.sin(a), cb = Math.cos(b), sb = Math.sin(b);
+          matrix.set(c * ca, c * sa * sb - s * cb, c * sa * cb + s * sb, x, s * ca, s * sa * sb + c * cb, s * sa * cb - c * sb, y,
+            -sa, ca * sb, ca * cb, G.across * MM * r.z[k], 0, 0, 0, 1);
+        } else matrix.set(c, -s, 0, x, s, c, 0, y, 0, 0, 1, 0, 0, 0, 0, 1);
         mesh.setMatrixAt(k, matrix);
         const colour = on === "element" ? shade(scale, values[k]) : steel;
         mesh.instanceColor.setXYZ(k, colour[0], colour[1], colour[2]);
@@ -312,14 +367,15 @@ function elementBelt() {
         }
         const l = Math.hypot(dx, dy), nx = -dy / l, ny = dx / l;
         const colour = on === "ring" ? shade(scale, values[k]) : steel;
-        rings[0].set(MORE * k + j, x, y, nx, ny, -half, half, inner, outer, colour);
-        rings[1].set(MORE * k + j, x, y, nx, ny, -half, half, -outer, -inner, colour);
+        const [z0, z1] = [r.ring_left, r.ring_right].map((z) => (z ? G.across * MM * (z[k] + t * (z[(k + 1) % N_B] - z[k])) : 0));
+        rings[0].set(MORE * k + j, x, y, nx, ny, -half, half, inner + z0, outer + z0, colour);
+        rings[1].set(MORE * k + j, x, y, nx, ny, -half, half, z1 - outer, z1 - inner, colour);
       }
       rings.forEach((ring) => ring.done());
     },
     show() { rings.forEach((ring) => { ring.mesh.visible = $("rings").checked; }); fence.group.visible = $("ribbon").checked && chosen.on === "element"; },
     pick() { const hit = picker.intersectObject(mesh)[0]; return hit ? hit.instanceId : -1; },
-    place(k) { return r.place[k]; },
+    place(k) { return `now on the ${PLACES[Math.max(0, Math.min(3, Math.floor(((r.place[k] % 4) + 4) % 4)))][0]}`; },
     count: N_E, word: "Element",
   };
 }
@@ -377,8 +433,49 @@ function cellBelt() {
       poses.forEach((p, k) => { const d = Math.hypot(p.x - hit.point.x, p.y - hit.point.y); if (d < near) [best, near] = [k, d]; });
       return best;
     },
-    place(k) { return (k + 0.5) / per; },
+    place(k) { return PLACES[Math.min(3, Math.floor((k + 0.5) / per))][0]; },
     count: cells, word: "Place",
+  };
+}
+
+/** The belt of a drive, through points of its line. */
+function driveBelt() {
+  const m = head.tracks.line_x.width, half = 0.06 * d_A * 0.5, thick = Math.max(G.height * MM, 0.008 * d_A);
+  const body = band(m, new THREE.MeshLambertMaterial({vertexColors: true, side: THREE.DoubleSide})), fence = wall(m);
+  const pin = new THREE.Mesh(new THREE.SphereGeometry(0.014 * d_A, 20, 12), new THREE.MeshBasicMaterial({color: 0xffb454}));
+  pin.visible = false;
+  world.add(pin);
+  const poses = Array.from({length: m}, () => ({x: 0, y: 0, phi: 0}));
+  return {
+    pose(k) { return poses[k]; },
+    update(values, scale) {
+      const X = rows.line_x, Y = rows.line_y;
+      let whole = 0;
+      const s = Array.from({length: m}, (_, k) => { const b = whole; whole += Math.hypot(X[(k + 1) % m] - X[k], Y[(k + 1) % m] - Y[k]); return b; });
+      const stripe = whole / 2 / Math.round(whole * MM / (0.14 * d_A)), gone = rows.way[0];
+      for (let k = 0; k < m; k++) {
+        const dx = X[(k + 1) % m] - X[(k + m - 1) % m], dy = Y[(k + 1) % m] - Y[(k + m - 1) % m], l = Math.hypot(dx, dy) || 1;
+        const nx = -G.turn * dy / l, ny = G.turn * dx / l, x = X[k] * MM, y = Y[k] * MM, v = values[k], c = shade(scale, v);
+        const dim = ((s[k] - gone) % (2 * stripe) + 2 * stripe) % (2 * stripe) < stripe ? 1 : 0.72;
+        body.set(k, x, y, nx, ny, -0.5 * thick, 0.5 * thick, -half, half, c.map((u) => u * dim));
+        Object.assign(poses[k], {x, y, phi: Math.atan2(-nx, ny)});
+        if (fence.group.visible) fence.set(k, x, y, nx, ny, thick + (scale.signed ? 0.5 * HEIGHT : 0), v === v ? HEIGHT * (scale.signed ? 0.5 : 1) * Math.max(-1.2, Math.min(1.2, v / scale.most)) : 0, c);
+        if (k === selected) pin.position.set(x + nx * thick, y + ny * thick, 0);
+      }
+      pin.visible = selected >= 0;
+      body.done();
+      if (fence.group.visible) fence.done();
+    },
+    show() { body.mesh.visible = $("rings").checked; fence.group.visible = $("ribbon").checked; },
+    pick() {
+      const hit = picker.intersectObject(body.mesh)[0];
+      if (!hit) return -1;
+      let best = -1, near = Infinity;
+      poses.forEach((p, k) => { const d = Math.hypot(p.x - hit.point.x, p.y - hit.point.y); if (d < near) [best, near] = [k, d]; });
+      return best;
+    },
+    place(k) { return `${Math.round(100 * k / m)} % of the belt after ${G.pulleys[0].name}`; },
+    count: m, word: "Place",
   };
 }
 
@@ -415,13 +512,18 @@ function update() {
   for (const s of sheaves) {
     const near = solid === "half" && Math.sign(camera.position.z || 1) === s.side;
     s.holder.visible = solid !== "none";
-    s.holder.position.z = s.side * rows.apex[s.pulley] * MM;
+    s.holder.position.z = s.side * rows.apex[s.pulley] * MM + (rows.shift ? G.across * MM * rows.shift[s.pulley] : 0);
     s.body.rotation.z = -rows.rotation[s.pulley];
     s.metal.opacity = near ? 0.13 : 1;
     s.metal.depthWrite = !near;
     s.signs.visible = !near;
     s.holder.renderOrder = near ? 2 : 0;
   }
+  wheels.forEach((w, k) => {
+    centres[k] = [rows.centre[2 * k] * MM, rows.centre[2 * k + 1] * MM];
+    w.set(...centres[k], rows.rotation[k]);
+    w.holder.visible = solid !== "none";
+  });
   belt.show();
   belt.update(values, scales.get(chosen.name), chosen.on);
   if (mode === "follow") follow();
@@ -437,8 +539,10 @@ function follow() {
 
 // --- cameras --------------------------------------------------------------------------------------------------------
 
-const wide = 1.0 * d_A, mid = [0.5 * d_A, 0, 0];
-const VIEWS = {
+const wide = 1.0 * d_A, mid = drive ? extent.mid : [0.5 * d_A, 0, 0];
+const from = (at, x, y, z) => [at, [at[0] + x * wide, at[1] + y * wide, z * wide]];
+const VIEWS = drive ? {"All": from(mid, 0.7, 0.6, 2.7), "Front": from(mid, 0, 0, 2.9), ...Object.fromEntries(G.pulleys.slice(0, 8).map((p, k) =>
+  [p.name, from([...centres[k], 0], 0.35, 0.35, 1.1)])), "Follow": null} : {
   "All": [mid, [0.5 * d_A + 0.9 * wide, 1.1 * wide, 2.75 * wide]],
   "Front": [mid, [0.5 * d_A, 0, 3.1 * wide]],
   "Top": [mid, [0.5 * d_A, 3.0 * wide, 0.35 * wide]],
@@ -567,8 +671,7 @@ function drawCharts() {
     p.fillRect(ratio * (x0 + (x1 - x0) * now / (span || 1)) - 0.5 * ratio, ratio * (y1 - 2), ratio, ratio * (y0 - y1 + 4));
   }
   if (selected >= 0) {
-    const place = PLACES[Math.max(0, Math.min(3, Math.floor(((belt.place(selected) % 4) + 4) % 4)))][0];
-    $("selected").textContent = `${belt.word} ${selected}, ${elements ? "now on the " : ""}${place}`;
+    $("selected").textContent = `${belt.word} ${selected}, ${belt.place(selected)}`;
   }
 }
 
@@ -611,6 +714,7 @@ for (const [name, about] of head.facts) {
 }
 $("note").textContent = head.note;
 if (!elements) $("rings").parentElement.lastChild.textContent = " Belt";
+if (drive) { $("sheaves").parentElement.firstChild.textContent = "Pulleys "; $("sheaves").options[0].remove(); }
 
 const cost = {script: 0, frames: 0};  // [ms] of this page's own work, and frames that were drawn
 let rate = 1 / 45, rest = 0, before = 0;  // [s] from one frame to the next, and frames since the resolution changed
@@ -656,8 +760,39 @@ choose(head.channels[0].name);
 look("All");
 window.belt = {seek, play, choose, select, look, cost, get fine() { return fine; }, get time() { return first + now; }, get selected() { return selected; },
   /** Where an element is on the screen [px]. */
-  where(k) { const p = belt.pose(k), v = new THREE.Vector3(p.x, p.y, G.z_P * MM).project(camera), b = canvas.getBoundingClientRect();
+  where(k) { const p = belt.pose(k), v = new THREE.Vector3(p.x, p.y, drive ? 0 : G.z_P * MM).project(camera), b = canvas.getBoundingClientRect();
     return [b.left + (v.x + 1) / 2 * b.width, b.top + (1 - v.y) / 2 * b.height]; }};
-requestAnimationFrame(loop);
+const wanted = location.hash.match(/^#frames=(\d+)x(\d+),(\d+),(\d+)$/);
+if (wanted) pictures(...wanted.slice(1).map(Number)); else requestAnimationFrame(loop);
 document.body.dataset.ready = "yes";
+
+/** Frames from `one` to before `end` as pictures of w by h pixels, written into the page one a line. */
+function pictures(w, h, one, end) {
+  const page = document.createElement("canvas"), p = page.getContext("2d"), lines = [], u = h / 720;
+  renderer.setPixelRatio(1);
+  renderer.setSize(w, h, false);
+  camera.aspect = w / h;
+  camera.updateProjectionMatrix();
+  look("All");
+  page.width = w; page.height = h;
+  const word = (t, x, y, size, colour, align = "left") => { p.font = `${size * u}px "Segoe UI", Helvetica, Arial, sans-serif`; p.fillStyle = colour; p.textAlign = align; p.fillText(t, x, y); };
+  for (let f = one; f < Math.min(end, N); f++) {
+    seek(head.time[f] - first);
+    update();
+    renderer.render(world, camera);
+    p.fillStyle = "#131a22";
+    p.fillRect(0, 0, w, h);
+    p.drawImage(canvas, 0, 0, w, h);
+    word(head.title, 24 * u, 38 * u, 22, "#e8eef4");
+    word(head.note, 24 * u, 62 * u, 13, "#9fb0c0");
+    word($("clock").textContent, w - 24 * u, 38 * u, 22, "#e8eef4", "right");
+    p.drawImage($("bar"), 24 * u, h - 46 * u, 300 * u, 14 * u);
+    word(`${chosen.label}: ${$("low").textContent} to ${$("high").textContent}`, 24 * u, h - 14 * u, 14, "#e8eef4");
+    lines.push(page.toDataURL("image/png").slice(22));
+  }
+  const out = document.createElement("pre");
+  out.id = "pictures";
+  out.textContent = lines.join("\n");
+  document.body.replaceChildren(out);
+}
 })().catch((error) => { $("note").textContent = `This page needs a browser with WebGL 2 (${error.message})`; document.body.dataset.ready = "no"; });

@@ -20,7 +20,7 @@ from rows import mistakes, text_of
 
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, crc8, open_bus, reach, require_usable
-from rtcvt.hil.can_attachment import OWN, _chosen, _plan, can_attachment, read_database
+from rtcvt.hil.can_attachment import OWN, _chosen, can_attachment, plan_of, read_database
 from rtcvt.hil.dbc import FROM_RIG, WATCHDOG, cycle_time, generate, parse, signal_names
 from rtcvt.hil.ecu import law_of
 from rtcvt.hil.importer import open_fmu
@@ -279,7 +279,7 @@ COMING = [
 
 def planned(text, inputs=(), outputs=(), nodes=(), send=None, step=1e-3):
     called = signal_names((*inputs, *outputs))
-    return _plan(parse(text), called, inputs, outputs, (), step, nodes, send=send)
+    return plan_of(parse(text), called, inputs, outputs, (), step, nodes, send=send)
 
 
 def test_received_values_are_converted_limited_held_and_counted():

@@ -39,7 +39,7 @@ class _Batch(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in (*BUFFERS, "chosen", "moving")),
-        *((name, ctypes.c_int64) for name in ("n_x", "n_y", "n_work", "n_chosen", "n_moving", "n_inputs")),
+        *((name, ctypes.c_int64) for name in ("n_x", "n_y", "n_work", "n_chosen", "n_moving", "n_inputs", "redone")),
     ]
 
 
@@ -58,8 +58,8 @@ class Code(NamedTuple):
     steps: Any
 
 
-def code_of(model: Model) -> Code | None:
-    """Machine code of a model; None without zig, or if the model has more than kernels.
+def code_of(model: Model, most: int = LANES) -> Code | None:
+    """Machine code of a model for at most so many instances at once; None without zig or with FMUs in the model.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def code_of(model: Model) -> Code | None:
     """
     if model.foreign or config.DISABLE_JIT or importlib.util.find_spec("ziglang") is None:  # type: ignore[attr-defined]
         return None
-    lanes, kernels = _kernels(model.step)
+    lanes, kernels = _kernels(model.step, most)
     folder = Path(__file__).parent / "native"
     start, end = ((folder / name).read_text(encoding="utf-8") for name in ("lanes.h", "batch.h"))
     parts = [f"#define LANES {lanes}\n", start, "static const double DATA[] = {", "};\n", kernels, end]
@@ -83,14 +83,14 @@ def code_of(model: Model) -> Code | None:
 
 
 @lru_cache(maxsize=16)
-def _kernels(step: Any) -> tuple[int, str]:
+def _kernels(step: Any, most: int) -> tuple[int, str]:
     """Lanes of a step and its kernels in C."""
     entries = {
         "rt_step": (step, [FLOAT] * 2 + [ARRAY] * 3 + [CONSTANTS] + [ARRAY] * 2),
         "rt_tally": (tally, [ARRAY, CONSTANTS, INT, ARRAY]),
     }
     program = lower(entries)
-    lanes = 1 if any(f.of_rows for f in program.functions.values()) else LANES
+    lanes = 1 if any(f.of_rows for f in program.functions.values()) else most
     return lanes, HEAD + print_lanes(program, lanes)
 
 
@@ -140,6 +140,11 @@ class Batch:
 
     def _rows(self, name: str) -> Array:
         return _aligned(np.stack([getattr(i, name) for i in self.instances], axis=1))
+
+    @property
+    def redone(self) -> int:
+        """Steps that were made again, lane by lane."""
+        return int(self.buffers.redone)
 
     def kept(self, k: int) -> Array:
         """What was found in instance `k` (5, chosen)."""

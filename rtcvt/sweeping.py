@@ -51,6 +51,7 @@ MOST_POINTS = 1_000_000
 MOST_VALUES = 250_000_000  # in a file
 FORM = "values 'a, b, c', or a range 'first:last:number'"
 NATIVE_STEPS = 2_000_000  # from which on a compiler of C for this model pays
+MOST_REDONE = 0.25  # of the steps of instances together; with more they step one by one
 WAITING, FAILING = -1, FAILED  # status of a point: still to run, failed; else 0, or 1 where a limit was active
 
 
@@ -239,6 +240,7 @@ class Sweep:
             )
         self.values = np.full(shape, np.nan)
         self.status = np.full(self.design.points, WAITING, dtype=np.int8)
+        self._code: Any = None  # see `rtcvt.fmu.batch`
 
     # --- running
 
@@ -263,8 +265,8 @@ class Sweep:
                 self._take(path)
         missing = np.nonzero(self.status == WAITING)[0].tolist()
         shared = self._shared()
-        code = _code_of(self.model) if len(missing) * self.steps >= NATIVE_STEPS else None
-        lanes = 1 if code is None else code.lanes
+        self._code = _code_of(self.model) if len(missing) * self.steps >= NATIVE_STEPS else None
+        lanes = self._code.lanes if self._code else 1
         groups = [missing[k : k + lanes] for k in range(0, len(missing), lanes)]
         if groups:
             self._compile(missing[0], shared)
@@ -275,7 +277,7 @@ class Sweep:
         try:
             while True:
                 while len(waiting) < 4 * (threads or os.cpu_count() or 1) and (some := next(left, None)) is not None:
-                    waiting[pool.submit(self._some, some, shared, code)] = len(some)
+                    waiting[pool.submit(self._some, some, shared)] = len(some)
                 if not waiting:
                     break
                 for future in wait(waiting, return_when=FIRST_COMPLETED)[0]:
@@ -345,11 +347,13 @@ class Sweep:
             self.values[k] = np.stack([*tallied[:3], tallied[3] / n, np.sqrt(tallied[4] / n)], axis=1)
         self.status[k] = int(limited)
 
-    def _some(self, points: Sequence[int], shared: tuple[Array, Array], code: Any) -> None:
+    def _some(self, points: Sequence[int], shared: tuple[Array, Array]) -> None:
         """Run points together in their machine code; by themselves, with the same bits, without it or if one fails."""
-        if code is None or not self._together(points, shared, code):
-            for k in points:
-                self._one(k, shared)
+        lanes = self._code.lanes if self._code else 1
+        for group in (points[k : k + lanes] for k in range(0, len(points), lanes)):
+            if self._code is None or not self._together(group, shared, self._code):
+                for k in group:
+                    self._one(k, shared)
 
     def _together(self, points: Sequence[int], shared: tuple[Array, Array], code: Any) -> bool:
         """Run points in machine code for many of them, see `rtcvt.fmu.batch`; False if one fails."""
@@ -385,6 +389,8 @@ class Sweep:
             return False
         for lane, point in enumerate(points):
             self._keep(point, batch.kept(lane), bool(batch.worst[lane] & SATURATED))
+        if batch.redone > MOST_REDONE * self.steps and self._code is code:
+            self._code = _code_of(self.model, 1)
         return True
 
     def _one(self, k: int, shared: tuple[Array, Array]) -> None:

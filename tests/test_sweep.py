@@ -51,11 +51,11 @@ def test_a_sweep_of_many_instances_at_once_goes_on(tmp_path, monkeypatch):
     path, run_some, ended = tmp_path / "sweep.nc", Sweep._some, []
     whole = swept()
 
-    def stops(self, points, shared, code):
+    def stops(self, points, shared):
         if ended:
             raise KeyboardInterrupt
         ended.extend(points[:5])
-        run_some(self, points[:5], shared, code)
+        run_some(self, points[:5], shared)
 
     monkeypatch.setattr("rtcvt.sweeping.NATIVE_STEPS", 0)
     monkeypatch.setattr(Sweep, "_some", stops)

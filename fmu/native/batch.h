@@ -6,7 +6,7 @@ typedef struct {
     double *kept; /* (numbers, chosen): see rt_tally */
     const double *chosen;
     const int64_t *moving; /* inputs that change in the run */
-    int64_t n_x, n_y, n_work, n_chosen, n_moving, n_inputs;
+    int64_t n_x, n_y, n_work, n_chosen, n_moving, n_inputs, redone;
 } Batch;
 
 #define SIZE(n) ((__SIZE_TYPE__)(n) * LANES * sizeof(double))
@@ -35,6 +35,7 @@ extern "C" __attribute__((visibility("default"))) int64_t batch_steps(
         int64_t status = all::rt_step(RtNumber(t), RtNumber(h), x, u, p, DATA, y, work);
         bool alone = diverged || status == 2;
         if (alone) {
+            b->redone++;
             __builtin_memcpy(x, b->x_before, SIZE(b->n_x));
             __builtin_memcpy(y, b->y_before, SIZE(b->n_y));
             __builtin_memcpy(work, b->prepared, SIZE(b->n_work));

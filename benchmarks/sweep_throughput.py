@@ -1,4 +1,4 @@
-"""Steps a second of processor time: a sweep in threads, a process pool of simulations, and the steps alone.
+"""Steps a second of processor time: sweeps in C of this model and in numba, a pool of simulations, the steps alone.
 
 ``python benchmarks/sweep_throughput.py [UNIT ...]``; compile first by running it twice.
 """
@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
+from rtcvt import sweeping
 from rtcvt.kind import load_unit
 from rtcvt.model.march import address_of, march
 from rtcvt.simulate import prepared, simulate
@@ -37,19 +38,26 @@ def used(who=resource.RUSAGE_SELF):
     return found.ru_utime + found.ru_stime
 
 
-def main(names, points=8):
+def main(names, points=64):
     """Print M steps/s and core of each unit."""
     for name in names:
         model, scenario = built(name)
         parameter = UNITS[name]
         value = float(model.p[model.by_name[parameter].index])
         values = np.linspace(0.9 * value, 1.1 * value, points).tolist()
-        sweep = Sweep(model, scenario, design(model, {parameter: values}), chosen_signals(model, ()), model.step_size)
         simulate(model, scenario.model_copy(update={"duration": 0.1}))
-        steps = points * sweep.steps
-        before, began = used(), time.perf_counter()
-        sweep.run(threads=2)
-        swept, wall = used() - before, time.perf_counter() - began
+        each, wall = [], 0.0
+        for where, least in (("in C", 0), ("in numba", np.inf)):
+            sweeping.NATIVE_STEPS = least
+            sweep = Sweep(
+                model, scenario, design(model, {parameter: values}), chosen_signals(model, ()), model.step_size
+            )
+            if not least:
+                sweeping._code_of(model)
+            before, began = used(), time.perf_counter()
+            sweep.run(threads=2)
+            each.append((where, (used() - before) / points / sweep.steps))
+            wall = wall or time.perf_counter() - began
         instance, _, u, _ = prepared(model, scenario, model.step_size, None, None)
         instance.u[:] = u[0]
         instance.initialise()
@@ -61,10 +69,10 @@ def main(names, points=8):
         alone = (used() - before) / (k + 2000)
         before = used(resource.RUSAGE_CHILDREN)
         with ProcessPoolExecutor(2) as pool:
-            list(pool.map(simulated, [name] * points, [parameter] * points, values))
+            list(pool.map(simulated, [name] * 8, [parameter] * 8, values))
         pooled = used(resource.RUSAGE_CHILDREN) - before
-        each = (("alone", alone), ("in a sweep", swept / steps), ("in a pool", pooled / steps))
-        print(f"{name:16}", *(f"{1e-6 / cost:6.3f} M/s {where}" for where, cost in each), f"{wall:.1f} s for the sweep")
+        each += [("alone", alone), ("in a pool", pooled / 8 / sweep.steps)]
+        print(f"{name:14}", *(f"{1e-6 / cost:6.3f} M/s {where}" for where, cost in each), f"{wall:.1f} s in C")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 from numpy.typing import NDArray
 
 from rtcvt import quantity
@@ -261,21 +262,33 @@ def _library(model: Model, lanes: int) -> Any:
 def _compiled(initialise: Any, output: Any, step: Any, lanes: int) -> Any:
     text = f"#define LANES {lanes}\n" + _kernels(initialise, output, step)
     text += (Path(__file__).parent / "native" / "gradient.c").read_text(encoding="utf-8")
+    found = library([text], lambda: text)
+    found.run_initialise.restype = found.run_steps.restype = ctypes.c_int64
+    return found
+
+
+def library(made_of: Sequence[str], text: Callable[[], str], flags: Sequence[str] = ()) -> Any:
+    """The shared library of a C text, compiled for this processor; kept under a digest of what it is made of.
+
+    Raises
+    ------
+    InputError
+        There is no compiler, or it fails.
+    """
     platform = own_platform()
-    name = hashlib.sha256(json.dumps([platform, text]).encode()).hexdigest()[:32]
+    processor = [platform, get_host_cpu_name(), get_host_cpu_features().flatten()]
+    name = hashlib.sha256(json.dumps([*processor, *made_of, *flags]).encode()).hexdigest()[:32]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or home() / ".cache") / "rtcvt"
     path = cache / f"{name}{PLATFORMS[platform][1]}"
     if not path.exists():
-        tell("compiling derivatives for this machine; the machine code is kept for the next time")
+        tell("compiling for this machine; the machine code is kept for the next time")
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         with temporary_folder() as folder:
-            (folder / "all.c").write_text(text, encoding="utf-8")
-            compile_unit(folder, folder / "made", platform, ["-march=native"])
+            (folder / "all.c").write_text(text(), encoding="utf-8")
+            compile_unit(folder, folder / "made", platform, ["-march=native", *flags])
             with replaced_on_success(path) as temporary:
                 temporary.write_bytes((folder / "made").read_bytes())
-    found = ctypes.CDLL(str(path))
-    found.run_initialise.restype = found.run_steps.restype = ctypes.c_int64
-    return found
+    return ctypes.CDLL(str(path))
 
 
 @lru_cache(maxsize=16)

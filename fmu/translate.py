@@ -929,30 +929,36 @@ def print_c(program: Program, title: str, entries: Sequence[str] = (), static: b
         Whether these are static too, for a file that another one includes.
     """
     parts = [_comment(title), _HEAD]
-    parts_of = (part for f in program.functions.values() for s in f.body for part in walk(s))
-    used = {part.name for part in parts_of if isinstance(part, Global)}  # the end of a view is not
-    parts.append("\n".join(f"static const {_C_TYPES[INT if isinstance(v, int) else FLOAT]}{k} = {_number(v)};"
-                           for k, v in program.constants.items() if k in used) + "\n")  # fmt: skip
+    parts.append(print_constants(program))
     if any(f.of_rows for f in program.functions.values()):
         parts.append(_ROWS)
     if any(kind in (DOT, DOTS) for f in program.functions.values() for _, kind in f.parameters):
         parts.append(_DOTS)
     for function in program.functions.values():
         own = static or function.name not in entries
-        prototype = "" if own else _signature(function) + ";\n\n"
+        signature = Printer(function).signature()
+        prototype = "" if own else signature + ";\n\n"
         if function.external:
-            text = f"{_signature(function)};\n"
+            text = f"{signature};\n"
         elif function.of_rows and own:
             text = _of_rows(function)
         else:
-            text = f"{prototype}{'static ' if own else ''}{_Printer(function).text()}"
+            text = f"{prototype}{'static ' if own else ''}{Printer(function).text()}"
         parts.append(f"{_comment(function.comment)}\n{text}")
     return "\n".join(parts)
 
 
+def print_constants(program: Program) -> str:
+    """The named constants of a program as C."""
+    parts_of = (part for f in program.functions.values() for s in f.body for part in walk(s))
+    used = {part.name for part in parts_of if isinstance(part, Global)}  # the end of a view is not
+    return "".join(f"static const {_C_TYPES[INT if isinstance(v, int) else FLOAT]}{k} = {_number(v)};\n"
+                   for k, v in program.constants.items() if k in used)  # fmt: skip
+
+
 def _of_rows(function: Function) -> str:
     """A function, and the macros that make two versions of it, one of which is called."""
-    body = _Printer(replace(function, name=f"{function.name}_any")).text()
+    body = Printer(replace(function, name=f"{function.name}_any")).text()
     parameters = ", ".join(f"{_C_TYPES[t]}{name}" for name, t in function.parameters)
     arguments = ", ".join(name for name, _ in function.parameters)
     result = _C_TYPES[function.result].strip()
@@ -983,23 +989,25 @@ def _number(value: Any) -> str:
     return repr(value).replace("inf", "INFINITY")
 
 
-def _signature(function: Function) -> str:
-    parameters = ", ".join(f"{_C_TYPES[t]}{name}" for name, t in function.parameters)
-    return f"{_C_TYPES[function.result]}{function.name}({parameters or 'void'})"
+class Printer:
+    """Writes one function, with `types` where these differ from those in C."""
 
-
-class _Printer:
-    """Writes one function."""
-
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, types: Mapping[str, str] | None = None) -> None:
         self.function = function
+        self.types = _C_TYPES | dict(types or {})
         self.homes = _homes(function)
         self.names = {name for name, _ in function.parameters} | set(self.homes)
         self.lines: list[str] = []
 
+    def signature(self) -> str:
+        """Result, name and parameters."""
+        parameters = ", ".join(f"{self.types[t]}{name}" for name, t in self.function.parameters)
+        return f"{self.types[self.function.result]}{self.function.name}({parameters or 'void'})"
+
     def text(self) -> str:
+        """The function."""
         used = {part.name for statement in self.function.body for part in walk(statement) if isinstance(part, Local)}
-        self.lines = [*_wrapped(_signature(self.function), 0), "{"]
+        self.lines = [*_wrapped(self.signature(), 0), "{"]
         for name, _ in self.function.parameters:
             if name not in used:
                 self.line(1, f"(void){name};")
@@ -1007,9 +1015,11 @@ class _Printer:
         return "\n".join([*self.lines, "}", ""])
 
     def line(self, depth: int, text: str) -> None:
+        """Write a statement."""
         self.lines += _wrapped(text, depth)
 
     def block(self, body: tuple[Statement, ...], depth: int) -> None:
+        """Write statements, each variable declared where its home is."""
         pending = {name for name, home in self.homes.items() if home is body and body}
         for statement in body:
             found = {part.name: part for part in walk(statement) if isinstance(part, Local | Address)}
@@ -1021,12 +1031,13 @@ class _Printer:
                 target = statement.target if isinstance(statement, Assign) else None
                 read = statement.value if isinstance(statement, Assign) else None
                 if isinstance(target, Local) and target.name == name and not _reads(read, name):
-                    declare = _C_TYPES[kind]
+                    declare = self.types[kind]
                 else:
-                    self.line(depth, f"{_C_TYPES[kind]}{name};")
+                    self.line(depth, f"{self.types[kind]}{name};")
             self.statement(statement, depth, declare)
 
     def statement(self, s: Statement, depth: int, declare: str) -> None:
+        """Write a statement; `declare`: type of its target, if it is new."""
         if isinstance(s, Assign):
             self.line(depth, f"{declare}{self.show(s.target)} {s.op} {self.show(s.value)};")
         elif isinstance(s, Evaluate):
@@ -1041,6 +1052,7 @@ class _Printer:
             self.choose(s, depth, "")
 
     def choose(self, s: If, depth: int, before: str) -> None:
+        """Write an ``if``; `before`: what ends the one before."""
         self.line(depth, f"{before}if ({self.show(s.test)}) {{")
         self.block(s.body, depth + 1)
         if (
@@ -1056,6 +1068,7 @@ class _Printer:
         self.line(depth, "}")
 
     def loop(self, s: For, depth: int) -> None:
+        """Write a loop."""
         i, start, stop = s.name, self.show(s.start), self.show(s.stop)
         declared = f"int64_t {i} = {start}"
         if not _constant_in(s.stop, s.body):
@@ -1076,6 +1089,7 @@ class _Printer:
         return text if binds >= least else f"({text})"
 
     def bound(self, e: Expression) -> tuple[str, int]:
+        """C text of an expression, and how strongly it binds."""
         if isinstance(e, Literal):
             text = f"(dot){{{e.value}}}" if e.type == DOT else _number(e.value)
             return text, _UNARY if text.startswith("-") else _PRIMARY
@@ -1087,7 +1101,7 @@ class _Printer:
             inner = self.show(e.a, _UNARY)
             return f"{e.op}({inner})" if inner.startswith("-") else f"{e.op}{inner}", _UNARY
         if isinstance(e, Cast):
-            return f"({_C_TYPES[e.type].strip()}){self.show(e.a, _UNARY)}", _UNARY
+            return f"({self.types[e.type].strip()}){self.show(e.a, _UNARY)}", _UNARY
         if isinstance(e, Item):
             return f"{self.show(e.array, _PRIMARY)}[{self.show(e.index)}]", _PRIMARY
         if isinstance(e, View):
@@ -1099,6 +1113,7 @@ class _Printer:
         return self.binary(e), _PRECEDENCE[e.op]
 
     def binary(self, e: Binary) -> str:
+        """C text of an operation."""
         own = _PRECEDENCE[e.op]
         left, right = own, own + 1
         if e.op in ("||", "&&", "&"):  # spelled out wherever compilers warn

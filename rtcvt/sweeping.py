@@ -15,7 +15,7 @@ import os
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -31,7 +31,9 @@ from rtcvt.errors import InputError, near
 from rtcvt.files import goes_on_with, opened
 from rtcvt.files.hdf5 import refused, require_bounded
 from rtcvt.kernel import FAILED, SATURATED
-from rtcvt.model import Model, Variable
+from rtcvt.lazily import lazily
+from rtcvt.model import Instance, Model, Variable
+from rtcvt.model.march import tally_rows
 from rtcvt.recording import optional, replaced_on_success, require_writable
 from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs
 from rtcvt.simulate import number_of_steps, stepped
@@ -39,6 +41,8 @@ from rtcvt.simulate import number_of_steps, stepped
 Array = NDArray[np.float64]
 Method = Literal["grid", "latin", "sobol", "halton"]
 Values = float | str | Sequence[float | str]
+_code_of = lazily("rtcvt.fmu.batch:code_of")
+_batch = lazily("rtcvt.fmu.batch:Batch")
 
 STATISTICS = ("final", "min", "max", "mean", "rms")  # of the values at all communication points
 BLOCK = 2_000  # steps in one call
@@ -46,6 +50,8 @@ EVERY = 5.0  # s between two versions of the file at the least
 MOST_POINTS = 1_000_000
 MOST_VALUES = 250_000_000  # in a file
 FORM = "values 'a, b, c', or a range 'first:last:number'"
+NATIVE_STEPS = 2_000_000  # from which on a compiler of C for this model pays
+MOST_REDONE = 0.25  # of the steps of instances together; with more they step one by one
 WAITING, FAILING = -1, FAILED  # status of a point: still to run, failed; else 0, or 1 where a limit was active
 
 
@@ -234,6 +240,7 @@ class Sweep:
             )
         self.values = np.full(shape, np.nan)
         self.status = np.full(self.design.points, WAITING, dtype=np.int8)
+        self._code: Any = None  # see `rtcvt.fmu.batch`
 
     # --- running
 
@@ -258,22 +265,24 @@ class Sweep:
                 self._take(path)
         missing = np.nonzero(self.status == WAITING)[0].tolist()
         shared = self._shared()
-        if missing:
+        self._code = _code_of(self.model) if len(missing) * self.steps >= NATIVE_STEPS else None
+        lanes = self._code.lanes if self._code else 1
+        groups = [missing[k : k + lanes] for k in range(0, len(missing), lanes)]
+        if groups:
             self._compile(missing[0], shared)
         saved, took, done = clock.monotonic(), 0.0, self.design.points - len(missing)
         pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
-        waiting: set[Future[None]] = set()
-        left = iter(missing)
+        waiting: dict[Future[None], int] = {}
+        left = iter(groups)
         try:
             while True:
-                while len(waiting) < 4 * (threads or os.cpu_count() or 1) and (k := next(left, None)) is not None:
-                    waiting.add(pool.submit(self._one, k, shared))
+                while len(waiting) < 4 * (threads or os.cpu_count() or 1) and (some := next(left, None)) is not None:
+                    waiting[pool.submit(self._some, some, shared)] = len(some)
                 if not waiting:
                     break
-                ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in ended:
+                for future in wait(waiting, return_when=FIRST_COMPLETED)[0]:
+                    done += waiting.pop(future)
                     future.result()
-                done += len(ended)
                 if progress is not None:
                     progress(f"{self.model.name}, points", done, self.design.points)
                 if path is not None and clock.monotonic() - saved > max(EVERY, 20.0 * took):
@@ -298,54 +307,110 @@ class Sweep:
 
     def _compile(self, k: int, shared: tuple[Array, Array]) -> None:
         """Compile the model by the first step of a point, before threads run it."""
-        for _ in self._blocks(k, shared, 1):
-            break
+        with suppress(InputError):  # of a point that fails
+            for _ in self._blocks(k, shared, 1):
+                break
 
-    def _blocks(self, k: int, shared: tuple[Array, Array], block: int) -> Iterator[tuple[int, Array, NDArray[np.int8]]]:
-        time, u = shared
+    def _start(self, k: int, shared: tuple[Array, Array]) -> tuple[Instance, Array]:
+        """Instance of a point with its parameters, and its inputs (n, n_u)."""
+        u = shared[1]
         point = self.design.point(k)
-        inputs = {a.variable.name for a in self.design.axes if a.variable.causality == "input"}
+        inputs = [a.variable for a in self.design.axes if a.variable.causality == "input"]
+        instance = self.model.instantiate()
         if inputs:
             u = u.copy()
-            for a in self.design.axes:
-                if a.variable.causality == "input":
-                    u[:, a.variable.index] = point[a.variable.name]
-        instance = self.model.instantiate()
-        source = f"scenario '{self.scenario.name}'"
-        own: dict[str, Any] = {name: value for name, value in point.items() if name not in inputs}
-        apply_parameters(instance, {**self.scenario.parameters, **own}, source)
+            for v in inputs:
+                u[:, v.index] = point.pop(v.name)
+        apply_parameters(instance, {**self.scenario.parameters, **point}, self._source)
+        instance.u[:] = u[0]
+        return instance, u
+
+    @property
+    def _source(self) -> str:
+        return f"scenario '{self.scenario.name}'"
+
+    def _blocks(self, k: int, shared: tuple[Array, Array], block: int) -> Iterator[tuple[int, Array, NDArray[np.int8]]]:
+        instance, u = self._start(k, shared)
         changes = parameter_changes(self.model, self.scenario, self.step)
-        return stepped(instance, time, u, changes, self.step, source, block)
+        return stepped(instance, shared[0], u, changes, self.step, self._source, block)
+
+    def _none(self) -> Array:
+        """What `tally` starts from."""
+        found = np.zeros((len(STATISTICS), len(self.signals)))
+        found[1], found[2] = np.inf, -np.inf
+        return found
+
+    def _keep(self, k: int, tallied: Array, limited: bool) -> None:
+        """Store statistics of a point, if no series, and its status."""
+        if not self.every:
+            n = self.steps + 1
+            self.values[k] = np.stack([*tallied[:3], tallied[3] / n, np.sqrt(tallied[4] / n)], axis=1)
+        self.status[k] = int(limited)
+
+    def _some(self, points: Sequence[int], shared: tuple[Array, Array]) -> None:
+        """Run points together in their machine code; by themselves, with the same bits, without it or if one fails."""
+        lanes = self._code.lanes if self._code else 1
+        for group in (points[k : k + lanes] for k in range(0, len(points), lanes)):
+            if self._code is None or not self._together(group, shared, self._code):
+                for k in group:
+                    self._one(k, shared)
+
+    def _together(self, points: Sequence[int], shared: tuple[Array, Array], code: Any) -> bool:
+        """Run points in machine code for many of them, see `rtcvt.fmu.batch`; False if one fails."""
+        places = np.array([v.index for v in self.signals], dtype=np.int64)
+        kept = np.stack([self._none()] * len(points))
+        try:
+            instances = [self._start(k, shared)[0] for k in points]
+            for i, found, k in zip(instances, kept, points, strict=True):
+                i.initialise()
+                if self.every:
+                    self.values[k, :, 0] = i.y[places]
+                else:
+                    tally_rows(i.y, len(i.y), places.astype(float), found.reshape(-1))
+            swept = {a.variable.index for a in self.design.axes if a.variable.causality == "input"}
+            moving = [v.index for v in self.model.select("input") if v.index not in swept]
+            batch = _batch(code, instances, moving, places, kept)
+            changes = parameter_changes(self.model, self.scenario, self.step)
+            k = 0
+            while k < self.steps:
+                while changes and changes[0][0] <= k:
+                    _, v, value = changes.pop(0)
+                    batch.tune(v.name, value, shared[1][max(k - 1, 0)])
+                end = min(k + BLOCK, self.steps, changes[0][0] if changes else self.steps)
+                rows = batch.steps(k, self.step, shared[1][k:end], self.every)
+                if rows is None:
+                    return False
+                if self.every:
+                    first = k // self.every + 1
+                    for lane, point in enumerate(points):
+                        self.values[point, :, first : first + len(rows)] = rows[:, :, lane].T
+                k = end
+        except InputError:
+            return False
+        for lane, point in enumerate(points):
+            self._keep(point, batch.kept(lane), bool(batch.worst[lane] & SATURATED))
+        if batch.redone > MOST_REDONE * self.steps and self._code is code:
+            self._code = _code_of(self.model, 1)
+        return True
 
     def _one(self, k: int, shared: tuple[Array, Array]) -> None:
         """Run a point and store its statistics or series."""
-        places = [v.index for v in self.signals]
-        found = self.values[k]
-        limited = False
-        total, squares = np.zeros(len(places)), np.zeros(len(places))
-        low, high = np.full(len(places), np.inf), np.full(len(places), -np.inf)
-        last = np.zeros(len(places))
+        places = np.array([v.index for v in self.signals], dtype=np.int64)
+        kept, limited = self._none(), False
         try:
             for first, rows, status in self._blocks(k, shared, BLOCK):
-                chosen = rows[:, places]
                 limited = limited or bool((status == SATURATED).any())
                 if self.every:
-                    kept = np.arange(-first % self.every, len(chosen), self.every)
-                    found[:, (first + kept) // self.every] = chosen[kept].T
+                    at = np.arange(-first % self.every, len(rows), self.every)
+                    self.values[k][:, (first + at) // self.every] = rows[np.ix_(at, places)].T
                 else:
-                    low, high = np.minimum(low, chosen.min(axis=0)), np.maximum(high, chosen.max(axis=0))
-                    total += chosen.sum(axis=0)
-                    squares += np.einsum("ij,ij->j", chosen, chosen)
-                    last = chosen[-1].copy()
+                    tally_rows(rows.reshape(-1), rows.shape[1], places.astype(float), kept.reshape(-1))
         except InputError as error:
-            found[:] = np.nan
+            self.values[k] = np.nan
             self.failures[k] = str(error)
             self.status[k] = FAILING
             return
-        n = self.steps + 1
-        if not self.every:
-            found[:] = np.column_stack([last, low, high, total / n, np.sqrt(squares / n)])
-        self.status[k] = int(limited)
+        self._keep(k, kept, limited)
 
     # --- the file
 

@@ -11,6 +11,7 @@ import rtcvt
 from rtcvt.errors import InputError
 from rtcvt.interface import load
 from rtcvt.kind import load_unit
+from rtcvt.scenario import Scenario
 from rtcvt.sweep_picture import picture
 from rtcvt.sweeping import Sweep, chosen_signals, design, read_dataset
 
@@ -42,6 +43,28 @@ def test_each_point_is_the_run_by_itself():
     assert series.sizes["time"] == 13
     one = load(UNIT).simulate(inputs={**INPUTS, "driver.v_des": 10.0}, duration=3.0, parameters={"driver.K_p": 500.0})
     np.testing.assert_array_equal(series["drive.tau"][0, 1], one["drive.tau"][::250])
+
+
+@pytest.mark.needs("zig")
+def test_a_sweep_of_many_instances_at_once_goes_on(tmp_path, monkeypatch):
+    """With other groups of instances; the bits are the same."""
+    path, run_some, ended = tmp_path / "sweep.nc", Sweep._some, []
+    whole = swept()
+
+    def stops(self, points, shared):
+        if ended:
+            raise KeyboardInterrupt
+        ended.extend(points[:5])
+        run_some(self, points[:5], shared)
+
+    monkeypatch.setattr("rtcvt.sweeping.NATIVE_STEPS", 0)
+    monkeypatch.setattr(Sweep, "_some", stops)
+    with pytest.raises(KeyboardInterrupt):
+        swept(path=path, threads=1)
+    assert int((read_dataset(path)["status"] >= 0).sum()) == len(ended) == 5
+    monkeypatch.setattr(Sweep, "_some", run_some)
+    monkeypatch.setattr(Sweep, "_one", None)
+    assert swept(path=path).equals(whole)
 
 
 def test_a_sweep_goes_on_where_it_ended(tmp_path, monkeypatch):
@@ -84,7 +107,9 @@ def test_other_tools_read_it(tmp_path):
         assert found["driver.v_des"].attrs["units"] == "m/s"
 
 
-def test_points_that_fail_are_named():
+@pytest.mark.parametrize("least", [0, np.inf])
+def test_points_that_fail_are_named(monkeypatch, least):
+    monkeypatch.setattr("rtcvt.sweeping.NATIVE_STEPS", least)
     law = DATA / "units" / "law.toml"
     found = load(law).sweep(
         {"T": "0.1 s, 0.2 s", "S": [1.0, 1e300]}, duration=0.1, inputs={"slip": 0.01, "tau": 100.0, "n": 100.0}
@@ -146,3 +171,25 @@ def test_a_simulation_keeps_what_is_asked_for(tmp_path, monkeypatch, capsys):
     assert list(kept.names) == ["storage.E"]
     np.testing.assert_array_equal(kept["storage.E"], whole["storage.E"][::50])
     assert "did you mean" in run(*command[:-3], "storage.F")[2]
+
+
+TUNED = Scenario(name="tuned", duration=3.0, inputs=INPUTS,
+                 tune={"driver.K_i": {"time": [0.1, 1.3], "value": [0.0, 900.0]}})  # fmt: skip
+MANY = {
+    "driver": (GAINS, {"scenario": TUNED}),
+    "toroidal_kers": ({"control.K_theta": "0.5, 1, 2, 4", "shaft.w": "-20 rad/s:60 rad/s:5"}, {}),
+    "engine": ({"engine.K_p": "0.5:2:10"}, {}),
+    "pushbelt_cvt": ({"primary.J": "0.01:0.05:3"}, {}),
+}
+
+
+@pytest.mark.needs("zig")
+@pytest.mark.parametrize("name", MANY)
+def test_machine_code_for_many_instances_has_the_bits_of_one(monkeypatch, name):
+    parameters, options = MANY[name]
+    each = [{"duration": 3.0}, {"duration": 0.3, "rate": "10 ms"}]
+    one = [load(name).sweep(parameters, **options, **more) for more in each]
+    monkeypatch.setattr("rtcvt.sweeping.NATIVE_STEPS", 0)
+    monkeypatch.setattr(Sweep, "_one", None)
+    for alone, more in zip(one, each, strict=True):
+        assert load(name).sweep(parameters, **options, **more).equals(alone)

@@ -11,7 +11,7 @@ from numba import typeof, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from rtcvt.kernel import FAILED, released
+from rtcvt.kernel import FAILED, kernel, released
 from rtcvt.model import Instance
 
 Array = NDArray[np.float64]
@@ -70,3 +70,24 @@ def _steps(address, t, h, x, u, p, data, y, work, inputs, outputs, status):
         for i in range(len(y)):
             outputs[k * len(y) + i] = y[i]
     return t
+
+
+@kernel
+def tally(y, chosen, n, kept):
+    """Take `n` chosen outputs into rows of last, least and greatest value, sum and sum of squares."""
+    for i in range(n):
+        value = y[int(chosen[i])]
+        kept[i] = value
+        if value < kept[n + i]:
+            kept[n + i] = value
+        if value > kept[2 * n + i]:
+            kept[2 * n + i] = value
+        kept[3 * n + i] += value
+        kept[4 * n + i] += value * value
+
+
+@released
+def tally_rows(rows, n_y, chosen, kept):
+    """`tally` of each row of outputs."""
+    for k in range(len(rows) // n_y):
+        tally(rows[k * n_y : (k + 1) * n_y], chosen, len(chosen), kept)

@@ -13,7 +13,8 @@ inertial frame; omega > 0 in the direction of travel, i.e. clockwise, whence the
 
 Boundary. The clamping force F_C of the machine acts in full on each mirrored sheave. An end stop prescribes the rate
 at which the whole groove opens; each sheave moves with half of it, and F_C is the force that the stop exerts. The
-primary's speed is prescribed, the secondary has a load torque M_O or a prescribed speed.
+primary's speed is prescribed, and the secondary has a load torque M_O or a prescribed speed; or a torque M_I drives the
+primary, and the secondary's speed is prescribed.
 
 Load. With a load torque the secondary drives a second mass through a shaft of stiffness K and damping d,
 
@@ -64,6 +65,11 @@ def shaft(sheaves, load, dt, b, pulley, omega_old, torque, turning):
         turning[1] = 2.0 * mean - turning[1]
         given = -0.5 * near * (omega_old + omega_new) - far * mean
         lost = load.d * rate * rate
+    elif pulley == 0 and b[5] == 2.0:
+        external = b[4]
+        omega_new = omega_old + dt * (torque + external) / sheaves.J
+        given = 0.5 * external * (omega_old + omega_new)
+        lost = 0.0
     else:
         omega_new = b[4] if pulley == 0 else b[6]
         external = sheaves.J * (omega_new - omega_old) / dt - torque
@@ -121,7 +127,7 @@ def advance(sheaves, load, b, dt, s, sd, turning, reaction, out, power):
     b : ndarray, shape (7,)
         Boundary values: axial mode and value of pulley I, the same of pulley O (mode 0: clamping force [N], 1: end
         stop, opening rate of the groove [m/s]); speed of I [rad/s]; mode and value of O's shaft (0: load torque
-        [N m], 1: speed [rad/s]).
+        [N m], 1: speed [rad/s], 2: speed, and the value of I is its torque [N m]).
     dt : float
         Step [s].
     s, sd : ndarray, shape (2, 4)

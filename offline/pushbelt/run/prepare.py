@@ -22,12 +22,14 @@ from rtcvt.offline.pushbelt.ring.ring import ring
 from rtcvt.offline.pushbelt.run import requirements
 from rtcvt.offline.pushbelt.run.runfile import Arrays
 from rtcvt.offline.pushbelt.run.schedule import APPROACH, HELD, KICK, Case, Clock, Point, Run, Scheme, Settings
+from rtcvt.offline.pushbelt.run.windows import edge_ratio
 from rtcvt.offline.pushbelt.spatial import joint, stability
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial.start import lift
 from rtcvt.offline.pushbelt.unit.initial import Start, running, start_state
 from rtcvt.offline.pushbelt.unit.kinematics import Closure
 from rtcvt.offline.pushbelt.unit.parameters import (
+    DRIVEN,
     FORCE,
     RATE,
     TORQUE,
@@ -166,9 +168,27 @@ def _start(parameters: Parameters, run: Run, b: Belt, s: Sheaves) -> tuple[Start
     if isinstance(at, Point):
         return start_of(b, s, at)
     case = parameters.get_case(at.case)
-    first = Boundary(*boundary_at(case, np.array([0.0]), at.row)[0].tolist())
+    stops = {"rate_I", "rate_O"} <= set(case.inputs)
+    inputs = {key: value for key, value in case.inputs.items() if not (stops and key == "rate_O")}
+    begin = case.model_copy(update={"inputs": inputs})
+    first = Boundary(*boundary_at(begin, np.array([0.0]), at.row)[0].tolist())
+    if first.mode_load == DRIVEN:
+        assert case.i_r is not None
+        return _driven(b, s, first, case.i_r), first.value_load
     unloaded = first._replace(value_load=0.0) if at.rise > 0.0 else first
     return start_state(b, s, unloaded, case.i_r), first.value_load
+
+
+def _driven(b: Belt, s: Sheaves, first: Boundary, ratio: float) -> Start:
+    """Start with the primary's torque and the secondary's speed: that of the load torque and the primary's speed which
+    lead to them without losses on the belt's radii."""
+    loaded = first._replace(omega_I=ratio * first.value_load, mode_load=TORQUE, value_load=ratio * first.omega_I)
+    for _ in range(3):
+        start = start_state(b, s, loaded, ratio)
+        omega = loaded.omega_I * first.value_load / float(start.sd[1, 3])
+        edge = float(edge_ratio(np.array([start.steady.geometry[:2]]), b._asdict())[0])
+        loaded = loaded._replace(omega_I=omega, value_load=edge * first.omega_I)
+    return start
 
 
 def _load(parameters: Parameters, s: Settings, b: Belt, J_O: float, start: Start) -> Load | None:

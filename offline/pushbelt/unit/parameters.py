@@ -45,7 +45,7 @@ RIM_ATOL = 0.5e-3  # [m] by which the rim of a drawn sheave may differ from that
 OUTLINE_ATOL = 0.3e-3, np.radians(1.0)  # [m], [rad] by which z_P and delta_0 may differ from the drawn outline
 MAX_EXCESS = 3.0  # largest excess of the elements of a case over the room in the unloaded ring, in thicknesses
 FORCE, RATE = 0, 1  # input at the sheaves of a pulley: clamping force, or end stop that moves at a rate
-TORQUE, SPEED = 0, 1  # input at the secondary shaft
+TORQUE, SPEED, DRIVEN = 0, 1, 2  # inputs at the shafts: omega_I with M_O or omega_O, or M_I with omega_O
 
 
 Length = Annotated[float, quantity_in("m", above=0.0)]
@@ -243,7 +243,7 @@ class Case(Record):
     M_O_max: Annotated[float, quantity_in("N.m", above=0.0)] | None = None  # load torque at xi = 1
 
     @model_validator(mode="after")
-    def _one_of_six(self) -> "Case":
+    def _complete(self) -> "Case":
         given = set(self.inputs)
         unknown = given - set(_INPUTS)
         if unknown:
@@ -252,14 +252,15 @@ class Case(Record):
             raise ValueError("the load torque either as inputs.M_O or as a row M_O")
         if self.M_O:
             given.add("M_O")
-        if "omega_I" not in given:
-            raise ValueError("inputs.omega_I is required")
-        for pair in (("F_CI", "rate_I"), ("F_CO", "rate_O"), ("M_O", "omega_O")):
-            if len(given & set(pair)) != 1:
+        stops = {"rate_I", "rate_O"} <= given
+        if stops and "F_CO" not in given:
+            raise ValueError("two end stops need inputs.F_CO, the clamping force at the start, which sets the grooves")
+        for pair in (("omega_I", "M_I"), ("F_CI", "rate_I"), ("F_CO", "rate_O"), ("M_O", "omega_O")):
+            if len(given & set(pair)) != 1 and not (stops and pair[0] == "F_CO"):
                 raise ValueError(f"exactly one of inputs.{pair[0]} and inputs.{pair[1]}")
-        if {"rate_I", "rate_O"} <= given:
-            raise ValueError("an end stop on one pulley needs a clamping force on the other")
-        if self.i_r is None and "omega_O" not in given:
+        if {"M_I", "M_O"} <= given:
+            raise ValueError("inputs.M_I needs inputs.omega_O: of the two shafts one has its speed")
+        if self.i_r is None and not {"omega_I", "omega_O"} <= given:
             raise ValueError("i_r is required, but where both speeds are given")
         if self.xi and len(self.xi) != len(self.M_O):
             raise ValueError(f"as many xi as M_O: {len(self.xi)}, {len(self.M_O)}")
@@ -454,10 +455,11 @@ class Sheaves(NamedTuple):
 
 
 class Boundary(NamedTuple):
-    """One of the six settings of Table 4.1 at one time. Forces press the belt, rates open the groove.
+    """A setting of Table 4.1, or of chapter 8, at one time. Forces press the belt, rates open the groove.
 
     ``value_I``, ``value_O``: clamping force [N], or rate of the groove's full opening [m/s]; ``value_load``: torque
-    M_O [N m] that the secondary shaft gives off, or its speed [rad/s].
+    M_O [N m] that the secondary shaft gives off, or its speed [rad/s]. With the mode `DRIVEN` ``omega_I`` is the torque
+    M_I [N m] that drives the primary, and ``value_load`` the speed of the secondary.
     """
 
     mode_I: int
@@ -676,6 +678,7 @@ _INPUTS = {
     "rate_O": "m/s",
     "M_O": "N.m",
     "omega_O": "rad/s",
+    "M_I": "N.m",
 }
 _TABLE = VariableTable(
     "pushbelt", tuple(Variable(n, "input", k, u, "", 0.0) for k, (n, u) in enumerate(_INPUTS.items()))
@@ -705,7 +708,7 @@ def boundary_at(case: Case, time: Array, row: int = 0) -> Array:
     b[:, 1] = column["rate_I" if "rate_I" in inputs else "F_CI"]
     b[:, 2] = RATE if "rate_O" in inputs else FORCE
     b[:, 3] = column["rate_O" if "rate_O" in inputs else "F_CO"]
-    b[:, 4] = column["omega_I"]
-    b[:, 5] = SPEED if "omega_O" in inputs else TORQUE
+    b[:, 4] = column["M_I" if "M_I" in inputs else "omega_I"]
+    b[:, 5] = DRIVEN if "M_I" in inputs else SPEED if "omega_O" in inputs else TORQUE
     b[:, 6] = column["omega_O" if "omega_O" in inputs else "M_O"]
     return b

@@ -416,3 +416,24 @@ def test_multirate_steps_keep_the_energy_of_fine_rings_and_few_elements(settings
         left.append(abs(rest) / losses)
     assert left[0] < 0.01
     assert left[1] > 0.5
+
+
+def test_two_end_stops_and_the_torque_of_the_primary():
+    """Speed of the primary and forces of the stops result; the start is that of the belt under the same load."""
+    given = {"rate_I": 0.0, "rate_O": 0.0, "F_CO": 10520.0, "omega_O": 209.0, "M_I": 75.0}
+    stops = UNIT.get_case("MED").model_copy(update={"name": "stops", "inputs": given, "M_O": (), "xi": ()})
+    unit = UNIT.model_copy(update={"case": (stops,)})
+    made = prepare(unit, a_case("stops", duration=6e-3, plot_step=1e-4))
+    assert made.start.sd[1, 3] == pytest.approx(209.0, rel=1e-6)
+    steady = made.start.steady
+    assert float(steady.M_O) == pytest.approx(75.0, rel=1e-3)
+    out, done = hybrid.run(made.model, made.state, made.inputs, made.clock.steps, made.clock.step)
+    assert done == 60
+    assert np.ptp(out.s[:, :, 0], axis=0) == pytest.approx([0.0, 0.0])
+    assert out.pulley[:, 0, 3] == pytest.approx(75.0)
+    assert out.sd[:, 1, 3] == pytest.approx(209.0)
+    assert out.sd[-1, 0, 3] == pytest.approx(made.start.sd[0, 3], rel=0.005)
+    # after a revolution 0.5 %
+    assert out.pulley[20:, :, 1].mean(axis=0) == pytest.approx([steady.F_CI, 10520.0], rel=0.1)
+    rest, losses, _ = hybrid.residual(out)
+    assert abs(rest) < 0.01 * losses

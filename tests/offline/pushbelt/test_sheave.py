@@ -74,6 +74,17 @@ def test_prescribed_secondary_speed_returns_its_torque():
     assert out[1, 3] == pytest.approx(-40.0)
 
 
+def test_torque_given_to_the_primary_turns_it_and_the_secondary_keeps_its_speed():
+    b = np.array([1.0, 0.0, 1.0, 0.0, 75.0, 2.0, 150.0])
+    reaction, sd = np.zeros((2, 4)), np.zeros((2, 4))
+    reaction[:, 0], reaction[:, 3], sd[1, 3] = (9000.0, 7000.0), (-30.0, 35.0), 150.0
+    _, sd, out, power, _ = run(FREE, b, reaction, 1e-5, 1000, sd)
+    assert sd[:, 3] == pytest.approx([(75.0 - 2 * 30.0) / SHEAVES.J * 1e-2, 150.0])
+    assert out[:, 1] == pytest.approx([9000.0, 7000.0])  # forces of the end stops
+    assert out[:, 3] == pytest.approx([75.0, -70.0])
+    assert power[:, 1] == pytest.approx([75.0 * sd[0, 3], -70.0 * 150.0], rel=1e-3)
+
+
 def test_tilt_swings_with_the_frequency_of_its_bearing():
     sh = FREE._replace(c_t=5e6)
     s = np.zeros((2, 4))
@@ -105,13 +116,13 @@ def test_spinning_sheave_precesses_at_the_two_whirl_frequencies():
 
 
 @pytest.mark.parametrize("load", LOADS)
-@pytest.mark.parametrize("mode", [0.0, 1.0])
+@pytest.mark.parametrize("mode", [0.0, 1.0, 2.0])
 def test_power_balance_of_a_step_is_exact(mode, load):
     rng = np.random.default_rng(11)
     for _ in range(20):
         s, sd, turning = 1e-3 * rng.normal(size=(2, 4)), rng.normal(size=(2, 4)), rng.normal(size=2)
         reaction = 1e3 * rng.normal(size=(2, 4))
-        b = np.array([mode, 1e3 * rng.normal(), 0.0, 5e3, 100 * rng.normal(), mode, 10.0])
+        b = np.array([min(mode, 1.0), 1e3 * rng.normal(), 0.0, 5e3, 100 * rng.normal(), mode, 10.0])
         old, dt = sd.copy(), 1e-5
         out, power = np.zeros((2, 6)), np.zeros((2, 5))
         before = sheave.energy(SHEAVES, 0 * s, sd) + sheave.load_energy(load, turning)

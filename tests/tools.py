@@ -45,6 +45,7 @@ TOOLS: dict[str, tuple[str, Callable[[], bool]]] = {  # what it is, whether it i
     "i386": ("libc6:i386", Path("/lib/ld-linux.so.2").is_file),
     "arm": ("libc6-arm64-cross", (SYSROOT / "lib").is_dir),
     "fmucontainer": ("the package fmu-manipulation-toolbox", lambda: CONTAINER is not None),
+    "ls_bus": ("the demos of FMI-LS-BUS in the folder RTCVT_LS_BUS", lambda: "RTCVT_LS_BUS" in os.environ),
     "chromium": ("Chromium", lambda: BROWSER is not None),
 }
 REQUIRED = {name for name in os.environ.get("RTCVT_REQUIRE", "").split(",") if name}

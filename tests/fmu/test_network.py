@@ -333,7 +333,7 @@ DEMOS = {"can-bus-simulation": "DemoCanBusSimulation", "can-node-triggered-outpu
 def test_the_unit_runs_on_the_network_of_the_standards_demos(tmp_path):
     """Bus simulation and node of modelica/fmi-ls-bus-examples; `RTCVT_LS_BUS` is a folder with it and fmi-ls-bus. At
     100 kbit/s its frames of n bytes take 44 + n bits; of two at 0.3 s the lower identifier goes first."""
-    home = Path(os.environ.get("RTCVT_LS_BUS") or tools.absent("demos of FMI-LS-BUS", "RTCVT_LS_BUS"))
+    home = Path(os.environ.get("RTCVT_LS_BUS") or tools.absent("ls_bus"))
     headers = "-I", Path(fmpy.__file__).parent / "c-code", "-I", home / "fmi-ls-bus" / "headers"
     (tmp_path / "demo.dbc").write_text(DEMO_DBC)
     unit = Unit(load_unit("cvt_control")).export(tmp_path / "u.fmu", fmi=3, dbc=tmp_path / "demo.dbc", errors=False)

@@ -20,14 +20,15 @@ from rtcvt.unitfile import Duration, Record, Solver, UnitFile, find_unit, own_fi
 
 Quantity = float | str
 UNBOUNDED = 1e11  # of an input
-WIDEST = 100.0  # largest deviation of a state, divided by that at the start
+WIDEST = 100.0  # largest deviation, divided by that at the start
 
 
 class Drift(Record):
     """A parameter or an input that walks at random, or what is not known of a state."""
 
-    deviation: Quantity  # standard deviation at the start; of a drifting quantity also the largest
-    rate: Quantity = 0.0  # its growth in 1 s
+    deviation: Quantity  # standard deviation at the start; of a drifting quantity also without measurements
+    rate: Quantity = 0.0  # of the random walk: deviation after 1 s
+    start: Quantity | None = None  # of an input, instead of the unit's own
 
 
 class Observer(Unit):
@@ -131,13 +132,17 @@ class _Writer:
         noisy = [(part.variable(name, "input"), value) for name, value in o.noise.items()]
         estimated = self.outputs[len(o.measured) :]
         data[D.STEP] = part.internal_step or part.step_size
+        data[D.PREPARES] = part.prepares
         data[D.DRIFTING], data[D.PARAMETERS] = n_q, sum(v.causality == "parameter" for v in self.drifting)
         drift: list[float] = []
         scales: list[float] = []
         for v in self.drifting:
             low, high = (-UNBOUNDED if v.minimum is None else v.minimum, UNBOUNDED if v.maximum is None else v.maximum)
-            drift += [v.index, low, high, v.start or 0.0]
-            scales += self.drift("drift", v, o.drift[v.name], 1.0)
+            start = o.drift[v.name].start
+            if start is not None and v.causality == "parameter":
+                raise InputError(o.source, f"drift.{v.name}.start", start, "none: the start is in [parameters]")
+            drift += [v.index, low, high, (v.start or 0.0) if start is None else self.quantity("drift", v, start, low)]
+            scales += self.drift("drift", v, o.drift[v.name], WIDEST)
         for s in part.states:
             given = o.states.get(s.name, Drift(deviation=0.1 * (s.nominal or 1.0)))
             scales += self.drift("states", s, given, WIDEST)

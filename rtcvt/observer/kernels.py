@@ -15,13 +15,15 @@ standard deviations r_v. One step of the filter is
        w <- w + K (measured - w_k),   W <- W - gamma K f
 
    Outputs and v are rows of W, so their standard deviations follow without more work.
-3. **Walk.** ``[W_z, diag(rate sqrt(h))]`` is reduced to the lower triangle S by Householder's reflections.
+3. **Walk.** With the random walks ``[W_z, diag(rate sqrt(h))]`` is reduced to the lower triangle S by Householder's
+   reflections. A drifting quantity returns to its start value q_0, so that without measurements its deviation is that
+   at the start, sigma: ``q <- q_0 + c (q - q_0)`` with ``c = exp(-h rate^2/(2 sigma^2))`` in the prediction, and the
+   walk is ``sigma sqrt(1 - c^2)``, which is rate sqrt(h) in short times (Gauss-Markov process).
 
 **Innovation test.** ``(measured - w_k)^2/alpha`` are independent and have the mean 1. In a window of n values their sum
 is compared with the 99.9 % quantile of chi2 by Wilson and Hilferty 1931, ``n (1 - 2/(9 n) + 3.09 sqrt(2/(9 n)))^3``.
 
-A standard deviation grows up to a largest one: for drifting quantities that at the start. What is not observable stays
-there. Functions `part_initialise`, `part_output` and `part_step` are those of the unit.
+Standard deviations grow up to a largest one. `part_initialise`, `part_output` and `part_step` are those of the unit.
 """
 
 import math
@@ -29,7 +31,7 @@ import math
 from rtcvt.kernel import FAILED, OK, kernel
 from rtcvt.model.places import end_of, entry
 from rtcvt.model.stepping import enter, leave
-from rtcvt.numerics.elementary import clip
+from rtcvt.numerics.elementary import clip, exp
 from rtcvt.observer.layout import DRIFT_SIZE, WINDOW_SIZE, D, Drift, Window, Y
 
 MOVE = 1e-2  # a: share of a standard deviation by which the unit is moved
@@ -85,8 +87,11 @@ def run(what, t, h, data, work):
 
 
 @kernel
-def place_at(j, size, x, u, p, data, work):
-    """Parameters, inputs and states of the unit at the estimate, moved by `size` along column `j` of the factor."""
+def place_at(j, size, h, x, u, p, data, work):
+    """Parameters, inputs and states of the unit at the estimate, moved by `size` along column `j` of the factor.
+
+    Drifting quantities are those after a return of `h` [s].
+    """
     w_p = entry(D.W_P, data)
     w_u = entry(D.W_U, data)
     n_z = entry(D.N_Z, data)
@@ -97,10 +102,13 @@ def place_at(j, size, x, u, p, data, work):
         work[w_u + entry(entry(D.FREE, data) + i, data)] = u[i]
     for i in range(n_z):
         value = x[i]
+        c = 1.0
         if i < n_q:
+            c = kept(i, h, data)
             value = clip(value, data[drift(i, data) + Drift.LOW], data[drift(i, data) + Drift.HIGH])
+            value = start_of(i, p, data) + c * (value - start_of(i, p, data))
         if j <= i:
-            value += size * x[at(i, j, n_z)]
+            value += size * c * x[at(i, j, n_z)]
         work[place_of(i, data)] = value
     if j >= n_z:
         work[noisy(j - n_z, data)] += size * data[entry(D.NOISE, data) + 2 * (j - n_z) + 1]
@@ -134,11 +142,12 @@ def place_of(i, data):
 @kernel
 def moved(what, j, size, t, h, x, u, p, data, work):
     """Run the unit from a moved place, after a preparation where a parameter differs from that of the run before."""
-    place_at(j, size, x, u, p, data, work)
+    place_at(j, size, h, x, u, p, data, work)
     if what == EVALUATE:  # with the noise as it was estimated
         for k in range(entry(D.NOISY, data)):
             work[noisy(k, data)] += x[at(entry(D.N_Z, data), entry(D.N_ESTIMATES, data) + k, entry(D.N_Z, data))]
-    if j <= entry(D.PARAMETERS, data) and run(PREPARE, t, h, data, work) == FAILED:
+    changed = data[D.PREPARES] == 1.0 and j <= entry(D.PARAMETERS, data)
+    if changed and run(PREPARE, t, h, data, work) == FAILED:
         return FAILED
     return run(what, t, h, data, work)
 
@@ -174,6 +183,21 @@ def predict(what, t, h, x, u, p, data, work):
             for i in range(j, n_z):
                 work[w_s + i * columns + j] = x[at(i, j, n_z)]
     return status
+
+
+@kernel
+def kept(i, h, data):
+    """c: what is kept of the distance of a drifting quantity from its start value."""
+    ratio = data[entry(D.SCALES, data) + 3 * i + 1] / data[entry(D.SCALES, data) + 3 * i]
+    return exp(-0.5 * h * ratio * ratio)
+
+
+@kernel
+def start_of(i, p, data):
+    """Start value of a drifting quantity."""
+    if i < entry(D.PARAMETERS, data):
+        return p[entry(drift(i, data) + Drift.PLACE, data)]
+    return data[drift(i, data) + Drift.START]
 
 
 @kernel
@@ -223,6 +247,9 @@ def walk(h, x, data, work):
     for i in range(n_z):
         if data[scales + 3 * i + 1] > 0.0:
             work[w_s + i * columns + column] = data[scales + 3 * i + 1] * math.sqrt(h)
+            if i < entry(D.DRIFTING, data):
+                c = kept(i, h, data)
+                work[w_s + i * columns + column] = data[scales + 3 * i] * math.sqrt(1.0 - c * c)
             column += 1
     for i in range(n_z):
         v = w_s + i * columns + i
@@ -286,10 +313,8 @@ def initialise(p, data, u, x, work):
     for i in range(entry(D.N_OWN_X, data)):
         x[i] = 0.0
     for i in range(n_q):
-        x[i] = data[drift(i, data) + Drift.START]
-        if i < entry(D.PARAMETERS, data):
-            x[i] = p[entry(drift(i, data) + Drift.PLACE, data)]
-    place_at(0, 0.0, x, u, p, data, work)
+        x[i] = start_of(i, p, data)
+    place_at(0, 0.0, 0.0, x, u, p, data, work)
     if run(PREPARE, 0.0, 0.0, data, work) == FAILED:
         return FAILED
     for i in range(n_q, n_z):

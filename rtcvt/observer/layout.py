@@ -15,6 +15,7 @@ class D(Places):
     STEP = "largest internal step of the unit [s]"
     DATA = "place of the unit's constants"
     N_DATA = "their number"
+    PREPARES = "1 if the unit's scratch depends on its parameters"
     DRIFTING = "drifting quantities"
     PARAMETERS = "drifting parameters, which come first"
     DRIFT = "table: `Drift` of each"

@@ -23,6 +23,9 @@ for y_f::
     lambda > 0    remaining loss as a drag of the belt, lambda F_CO
     k > 0         coefficient of shifting
 
+mu is that of the reduced model times ``belt.friction``; ``belt.thrust`` is a factor of zeta, and ``belt.e`` a summand of
+e. They are 1, 1 and 0 but for a belt that is not like its reduced model.
+
 **Shifting.** The running radius creeps like a Maxwell element: ``r_I'/(|omega_I|_0 r_I) = x = k F_CO (y - 1)``, within
 the end stops, which let phi approach them with the time constant T_stop and never push back. A belt that drives the
 primary and slides on it as a whole, by the speed u beyond creep, shifts faster: where it slides, there is hardly any
@@ -371,6 +374,7 @@ def evaluate(x, u, p, data, w):
     clamping(omega_I, omega_O, u, p, data, w)
     thrust_law(v, T, p, data, w)
     laws_at(y, data, w)
+    w[Q.LAW_E] += p[P.SPEED_LOSS]
     given_ratio(omega_I, u, p, w)
     sign = smooth_sign(v, p[P.V_0])
     w[Q.FOLLOWING] = (v * sign + p[P.V_0]) / p[P.L_POINT]

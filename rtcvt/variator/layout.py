@@ -128,6 +128,8 @@ class P(Rows):
         tunable=True)  # fmt: skip
     THRUST = Row("belt.thrust", "1", "thrust ratio of equilibrium as a share of that of the reduced model", 0.1, 10.0,
         tunable=True)  # fmt: skip
+    SPEED_LOSS = Row("belt.e", "1", "speed loss by change of the running radii, added to that of the reduced model", -0.1,
+        0.1, nominal=1e-3, tunable=True)  # fmt: skip
     C_I = Row("primary.c", "N.m/rad", "stiffness of the coupling between flange primary and its pulley", TINY)
     D_I = Row("primary.d", "N.m.s/rad", "damping of the coupling between flange primary and its pulley", TINY,
         tunable=True)  # fmt: skip
@@ -140,7 +142,7 @@ N_P = len(P)
 OTHER_CYLINDER = P.A_O - P.A_I  # from a parameter of the primary's cylinder to that of the secondary's
 OTHER_SHAFT = P.D_M_O - P.D_M_I  # from a parameter of the primary's shaft to that of the secondary's
 UNGIVEN = {P.NU: 1e-5, P.RHO: 850.0, **{P(k): 0.0 for k in range(P.D_M_I, P.YIELD + 1)},
-           P.FRICTION: 1.0, P.THRUST: 1.0}  # fmt: skip  # if a file names none
+           P.FRICTION: 1.0, P.THRUST: 1.0, P.SPEED_LOSS: 0.0}  # fmt: skip  # if a file names none
 CYLINDERS = (P.A_I, P.C_W_I, P.F_SPRING_I, P.K_SPRING_I, P.A_O, P.C_W_O, P.F_SPRING_O, P.K_SPRING_O)
 COUPLINGS = {"primary": (P.C_I, P.D_I), "secondary": (P.C_O, P.D_O)}
 

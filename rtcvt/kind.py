@@ -59,6 +59,7 @@ PACKAGES = (
     "rtcvt.clutch",
     "rtcvt.law",
     "rtcvt.offline.pushbelt",
+    "rtcvt.observer",
     "rtcvt.network",
 )  # in the order of lists
 GROUP = "rtcvt.kinds"

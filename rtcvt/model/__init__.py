@@ -206,6 +206,7 @@ class Model(VariableTable):
     internal_step: float | None = None  # [s] longest internal step; None if a step has other parts than internal steps
     algebraic: tuple[int, ...] = ()  # unknowns of constraints: `derivative` gives their residuals
     discrete: bool = False  # some states belong to a law in discrete time, which only `step` advances
+    prepares: bool = True  # whether `initialise` leaves in `work` what other kernels need
     clock: float | None = None  # [s] interval at which a unit of FMI 3.0 reads its set points; None: at any time
     bus: Any = None  # network of a unit of FMI 3.0 (`rtcvt.fmu.native.bus`)
     foreign: tuple[Any, ...] = ()  # FMUs that run in processes of their own (`rtcvt.network.foreign`)

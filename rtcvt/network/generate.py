@@ -12,7 +12,7 @@ import hashlib
 import linecache
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -84,24 +84,33 @@ def kernels_of(sets: tuple[KernelSet, ...]) -> dict[str, Any]:
     text = text_of(sets)
     named = [f"{name} {k.py_func.__module__}.{k.py_func.__qualname__}" for name, k in _given(sets).items()]
     digest = hashlib.sha256("\n".join([text, *named]).encode()).hexdigest()[:16]
-    file = _written(f"of_{digest}.py", text)
-    module = ModuleType(f"rtcvt.network.of_{digest}", "Kernels of networks of these parts: " + ", ".join(named))
+    found = module_of(f"of_{digest}", text, _given(sets), "Kernels of networks of these parts: " + ", ".join(named))
+    plain = interpret(sets, text)
+    interpreted = ("initialise", "derivative", "output")
+    return {**{name: Interpreted(plain[name], found[name]) for name in interpreted}, "step": found["step"]}
+
+
+def module_of(name: str, text: str, given: Mapping[str, Any], about: str) -> dict[str, Any]:
+    """What a new module of kernels has: its text calls the kernels `given` by name."""
+    file = _written(f"{name}.py", text)
+    module = ModuleType(f"rtcvt.network.{name}", about)
     module.__file__ = file
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     sys.modules[module.__name__] = module  # where numba looks for cached code
-    vars(module).update(_given(sets))
+    vars(module).update(given)
     exec(compile(text, file, "exec"), vars(module))
-    plain = interpret(sets, text)
-    interpreted = ("initialise", "derivative", "output")
-    found: dict[str, Any] = {name: Interpreted(plain[name], vars(module)[name]) for name in interpreted}
-    return {**found, "step": vars(module)["step"]}
+    return vars(module)
 
 
 def text_of(sets: Sequence[KernelSet]) -> str:
     """The pattern with the functions of these parts."""
-    head, rule, rest = _text(pattern).partition("# --- parts ---")
-    tail = rest[rest.index("# --- nodes ---") :]
-    return f"{head}{rule}\n{_IMPORTS}" + "\n\n".join(_functions(sets)) + f"\n\n{tail}"
+    return text_without(pattern, "parts", "nodes", _IMPORTS + "\n\n".join(_functions(sets)) + "\n\n")
+
+
+def text_without(module: ModuleType, first: str, last: str, instead: str = "") -> str:
+    """Source of a module with other text between the rules of these names."""
+    head, rule, rest = _text(module).partition(f"# --- {first} ---")
+    return f"{head}{rule}\n{instead}{rest[rest.index(f'# --- {last} ---') :]}"
 
 
 def interpret(sets: Sequence[KernelSet], text: str) -> dict[str, Any]:

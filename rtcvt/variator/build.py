@@ -120,6 +120,7 @@ def build_variator(
         ),
         output=kernels.output,
         step=kernels.step,
+        prepares=False,
         source=unit.text,
     )
 

@@ -23,6 +23,9 @@ for y_f::
     lambda > 0    remaining loss as a drag of the belt, lambda F_CO
     k > 0         coefficient of shifting
 
+mu is that of the reduced model times ``belt.friction``; ``belt.thrust`` is a factor of zeta, and ``belt.e`` a summand of
+e. They are 1, 1 and 0 but for a belt that is not like its reduced model.
+
 **Shifting.** The running radius creeps like a Maxwell element: ``r_I'/(|omega_I|_0 r_I) = x = k F_CO (y - 1)``, within
 the end stops, which let phi approach them with the time constant T_stop and never push back. A belt that drives the
 primary and slides on it as a whole, by the speed u beyond creep, shifts faster: where it slides, there is hardly any
@@ -192,11 +195,11 @@ def thrust_law(v, T, p, data, w):
     """F_eq [N] at the operating point of the belt's speed `v` [m/s] and traction `T` [N] at the secondary."""
     at = entry(D.LAWS, data)
     phi = w[entry(D.PHI, data) : end_of(D.PHI, data)]
-    w[Q.XI] = T * data[D.COS_D] / (2.0 * data[D.MU] * w[Q.F_CO]) * smooth_sign(v, p[P.V_0])
+    w[Q.XI] = T * data[D.COS_D] / (2.0 * data[D.MU] * p[P.FRICTION] * w[Q.F_CO]) * smooth_sign(v, p[P.V_0])
     w[Q.OUTSIDE] = stage_1(
         data, at, w[Q.I_G], w[Q.XI], data[D.M_STAR] * v * v / w[Q.F_CO], w[Q.F_CO] / data[D.F_REF], phi
     )
-    w[Q.F_EQ] = thrust_ratio(phi) * w[Q.F_CO]
+    w[Q.F_EQ] = p[P.THRUST] * thrust_ratio(phi) * w[Q.F_CO]
 
 
 @kernel
@@ -371,6 +374,7 @@ def evaluate(x, u, p, data, w):
     clamping(omega_I, omega_O, u, p, data, w)
     thrust_law(v, T, p, data, w)
     laws_at(y, data, w)
+    w[Q.LAW_E] += p[P.SPEED_LOSS]
     given_ratio(omega_I, u, p, w)
     sign = smooth_sign(v, p[P.V_0])
     w[Q.FOLLOWING] = (v * sign + p[P.V_0]) / p[P.L_POINT]
@@ -382,14 +386,14 @@ def evaluate(x, u, p, data, w):
         * p[P.V_0]
         / ((v * v + p[P.V_0] * p[P.V_0]) * math.sqrt(v * v + p[P.V_0] * p[P.V_0]))
     )
-    capacity = data[D.XI_MAX] * 2.0 * data[D.MU] / data[D.COS_D]
+    capacity = data[D.XI_MAX] * 2.0 * data[D.MU] * p[P.FRICTION] / data[D.COS_D]
     w[Q.CAP_I] = capacity * w[Q.F_CI]
     w[Q.CAP_O] = capacity * w[Q.F_CO]
     w[Q.PULL] = belt_pull(phi, data, w)
     friction_of_shafts(p, w)
     if hybrid:
         w[Q.RE_I] = w[Q.RP_I] * (1.0 - w[Q.LAW_E])
-        w[Q.CREEP] = 0.25 * w[Q.LAW_C] * v * sign * data[D.COS_D] / (data[D.MU] * w[Q.F_CO])
+        w[Q.CREEP] = 0.25 * w[Q.LAW_C] * v * sign * data[D.COS_D] / (data[D.MU] * p[P.FRICTION] * w[Q.F_CO])
         tractions(x, p, w)
     shifting(omega_I, v, phi, p, data, w)
 
@@ -700,7 +704,7 @@ def start(p, data, u, x, work):
         T = -u[U.O] / w[Q.RP_O]
     elif data[D.SPEED_I] == 0.0:
         T = u[U.I] / w[Q.RP_I]
-    most = data[D.XI_MAX] * 2.0 * data[D.MU] / data[D.COS_D] * w[Q.F_CO]
+    most = data[D.XI_MAX] * 2.0 * data[D.MU] * p[P.FRICTION] / data[D.COS_D] * w[Q.F_CO]
     T = most if most < T else -most if -most > T else T
     x[X.OMEGA_I] = p[P.W_START]
     if data[D.HYBRID] != 0.0:

@@ -106,5 +106,6 @@ def build_kers(
         ),
         output=kers.kers_output,
         step=kers.kers_step,
+        prepares=True,
         source=unit.text,
     )

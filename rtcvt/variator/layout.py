@@ -124,6 +124,12 @@ class P(Rows):
         display="mm", tunable=True)  # fmt: skip
     YIELD = Row("belt.yield", "m/N", "axial compliance of belt and fixed sheaves under both clamping forces together",
         0.0, nominal=1e-9, tunable=True)  # fmt: skip
+    FRICTION = Row("belt.friction", "1", "friction of the flanks as a share of that of the reduced model", 0.1, 10.0,
+        tunable=True)  # fmt: skip
+    THRUST = Row("belt.thrust", "1", "thrust ratio of equilibrium as a share of that of the reduced model", 0.1, 10.0,
+        tunable=True)  # fmt: skip
+    SPEED_LOSS = Row("belt.e", "1", "speed loss by change of the running radii, added to that of the reduced model", -0.1,
+        0.1, nominal=1e-3, tunable=True)  # fmt: skip
     C_I = Row("primary.c", "N.m/rad", "stiffness of the coupling between flange primary and its pulley", TINY)
     D_I = Row("primary.d", "N.m.s/rad", "damping of the coupling between flange primary and its pulley", TINY,
         tunable=True)  # fmt: skip
@@ -135,7 +141,8 @@ class P(Rows):
 N_P = len(P)
 OTHER_CYLINDER = P.A_O - P.A_I  # from a parameter of the primary's cylinder to that of the secondary's
 OTHER_SHAFT = P.D_M_O - P.D_M_I  # from a parameter of the primary's shaft to that of the secondary's
-UNGIVEN = {P.NU: 1e-5, P.RHO: 850.0, **{P(k): 0.0 for k in range(P.D_M_I, P.YIELD + 1)}}  # if a file names none
+UNGIVEN = {P.NU: 1e-5, P.RHO: 850.0, **{P(k): 0.0 for k in range(P.D_M_I, P.YIELD + 1)},
+           P.FRICTION: 1.0, P.THRUST: 1.0, P.SPEED_LOSS: 0.0}  # fmt: skip  # if a file names none
 CYLINDERS = (P.A_I, P.C_W_I, P.F_SPRING_I, P.K_SPRING_I, P.A_O, P.C_W_O, P.F_SPRING_O, P.K_SPRING_O)
 COUPLINGS = {"primary": (P.C_I, P.D_I), "secondary": (P.C_O, P.D_O)}
 

@@ -1,0 +1,129 @@
+"""Observers: a linear unit against a textbook filter, derivatives against exact ones, estimates against full models."""
+
+import sys
+
+import numpy as np
+import pytest
+from instances import started
+
+from rtcvt.fmu.gradient import Run
+from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
+from rtcvt.observer.layout import D
+from rtcvt.unitfile import parse_unit_file
+
+pytestmark = pytest.mark.interpreted
+
+LINEAR = """name = "linear"
+kind = "observer"
+of = "differential"
+model = "rigid"
+estimated = { "contact.ae.F" = "" }
+[measured]
+"left.w" = 0.05
+"contact.cb.F" = 30.0
+[noise]
+"left.tau" = 2.0
+[drift]
+"pinion.tau" = { deviation = 50.0, rate = 20.0 }
+[states]
+"gear.b.w" = { deviation = 10.0, rate = 0.1 }
+[solver]
+step = 1e-3
+"""
+
+
+def observed(text):
+    return load_unit(parse_unit_file(text, "observer.toml")).build()
+
+
+def covariance(one, n):
+    """Of the n estimated states, from the factor."""
+    S = np.zeros((n, n))
+    S[np.tril_indices(n)] = one.x[n : n + n * (n + 1) // 2]
+    return S @ S.T
+
+
+def test_the_observer_of_a_linear_unit_is_the_textbook_filter():
+    """Kalman filter with dense covariances; its matrices are unit responses of the step of the unit."""
+    one, part = started(observed(LINEAR)), started(load_unit("differential").build("rigid"))
+    inputs, n_x = [v.name for v in part.model.select("input")], len(part.x)
+    rest, outputs = part.x.copy(), {v.name: v.index for v in part.model.select("output")}
+    seen = [outputs[name] for name in ("left.w", "contact.cb.F", "contact.ae.F")]
+
+    def after(x, u):
+        part.x[:], part.u[:] = x, u
+        part.step(1e-3)
+        return np.concatenate([part.x, part.y[seen]])
+
+    x_unit, u_unit = np.eye(n_x), np.eye(3)
+    zero = after(np.zeros(n_x), np.zeros(3))
+    from_x = np.column_stack([after(e, np.zeros(3)) - zero for e in x_unit])
+    from_u = np.column_stack([after(np.zeros(n_x), e) - zero for e in u_unit])
+    c = np.exp(-0.5e-3 * (20.0 / 50.0) ** 2)
+    drifts, noisy = inputs.index("pinion.tau"), inputs.index("left.tau")
+    from_z = np.column_stack([c * from_u[:, drifts], from_x])
+    F, G = np.vstack([c * np.eye(n_x + 1)[:1], from_z[:n_x]]), from_z[n_x:]
+    B, D = np.concatenate([[0.0], from_u[:n_x, noisy]]), from_u[n_x:, noisy]
+    sizes = [0.1 * s.nominal for s in part.model.states]
+    sizes[[s.name for s in part.model.states].index("gear.b.w")] = 10.0
+    z, P = np.concatenate([[0.0], rest]), np.diag([50.0, *sizes]) ** 2
+    walk = np.diag([50.0**2 * (1.0 - c * c)] + [0.1**2 * 1e-3 * (s.name == "gear.b.w") for s in part.model.states])
+    R, rng = np.diag([0.05, 30.0]) ** 2, np.random.default_rng(3)
+    for _ in range(200):
+        u = np.zeros(3)
+        u[[k for k in range(3) if k != drifts]] = rng.normal(size=2) * 20.0
+        measured = rng.normal(size=2) * [1.0, 100.0]
+        w = np.concatenate([[c * z[0]], from_x[:n_x] @ z[1:], from_x[n_x:] @ z[1:]])
+        w[1:] += from_u @ (u + c * z[0] * np.eye(3)[drifts]) + zero
+        W = np.vstack([np.column_stack([F, 2.0 * B]), np.column_stack([G, 2.0 * D])])
+        C = W @ np.block([[P, np.zeros((n_x + 1, 1))], [np.zeros((1, n_x + 1)), np.eye(1)]]) @ W.T
+        k = [n_x + 1, n_x + 2]
+        K = C[:, k] @ np.linalg.inv(C[np.ix_(k, k)] + R)
+        w, C = w + K @ (measured - w[k]), C - K @ C[k]
+        z, P = w[: n_x + 1], C[: n_x + 1, : n_x + 1] + walk
+        one.u[:] = *u[[j for j in range(3) if j != drifts]], *measured
+        assert one.step(1e-3) != FAILED
+        found = covariance(one, n_x + 1)
+        size = np.sqrt(np.diag(P))
+        np.testing.assert_allclose(one.x[: n_x + 1], z, rtol=1e-10, atol=1e-10 * np.abs(z).max())
+        np.testing.assert_allclose(found / np.outer(size, size), P / np.outer(size, size), atol=1e-10)
+        assert np.linalg.eigvalsh(found / np.outer(size, size)).min() > -1e-15
+        assert one.get("deviation.contact.ae.F") == pytest.approx(np.sqrt(C[-1, -1]), rel=1e-9)
+        assert one.get("estimate.contact.ae.F") == pytest.approx(w[-1], rel=1e-9, abs=1e-9 * np.abs(w).max())
+
+
+@pytest.mark.parametrize("moved", range(3))
+def test_the_factor_after_a_step_has_the_exact_derivatives(moved):
+    """Of `rtcvt.fmu.gradient`: of states and outputs by states, parameters, inputs and noise, along a random factor."""
+    start = {"clamp__primary__F": 20e3, "clamp__secondary__F": 15e3, "primary__tau": 40.0}
+    one = started(load_unit("pushbelt_observer").build(), **start)
+    part = started(load_unit("pushbelt_cvt").build(parameters={"clamp.control": "forces"}), **start)
+    rng, n_x = np.random.default_rng(moved), len(part.x)
+    for _ in range(20):
+        part.step(1e-3)
+    n = n_x + 4
+    one.x[4:n] = part.x
+    sizes = np.array([0.02, 0.01, 1e-3, 20.0, 0.1, 5e-3, 0.1, 10.0, 10.0, 1e-3, 10.0, 1e-3])
+    S = np.tril(rng.normal(size=(n, n))) * sizes[:, None]
+    one.x[n : n + n * (n + 1) // 2] = S[np.tril_indices(n)]
+    kernels, data = sys.modules[one.model.step.py_func.__module__], one.model.data
+    kernels.predict(kernels.ADVANCE, 0.0, 1e-3, one.x, one.u, one.p, data, one.work)
+    n_all, columns, at = (int(data[place]) for place in (D.N_ALL, D.N_COLUMNS, D.W_S))
+    found = one.work[at : at + n_all * columns].reshape(n_all, columns)[4 : int(data[D.N_ROWS]), : n + 3]
+    names = ["primary.w", "secondary.w", "ratio.i", "belt.slip", "belt.margin", "ratio.i", "belt.T_I", "belt.T_O"]
+    rows = np.array([part.model.variable(name).index for name in [*names, "peak.flank_normal"]])
+    run = Run(part.copy(), n + 3, rows)
+    drifting = ["belt.friction", "belt.thrust", "belt.e", "secondary.tau"]
+    for i, name in enumerate(drifting):
+        v = part.model.variable(name)
+        c = np.exp(-0.5e-3 * (data[int(data[D.SCALES]) + 3 * i + 1] / data[int(data[D.SCALES]) + 3 * i]) ** 2)
+        (run.p_dot if v.causality == "parameter" else run.u_dot)[v.index, :n] = c * S[i]
+    run.x_dot[:n_x, :n] = S[4:]
+    for k, (name, size) in enumerate(
+        {"primary.tau": 2.0, "clamp.primary.F": 100.0, "clamp.secondary.F": 100.0}.items()
+    ):
+        run.u_dot[part.model.variable(name).index, n + k] = size
+    run.steps(1e-3, part.u[None])
+    exact = np.vstack([run.x_dot[:n_x, : n + 3], run.y_dot[rows, : n + 3]])
+    np.testing.assert_allclose((found - exact) / np.abs(exact).max(axis=1, keepdims=True), 0.0, atol=1e-4)

@@ -31,8 +31,9 @@ Without the stop and below w_s a starter, a motor of constant field, turns the c
 
     T_s s' = tau_s clip(1 - w/w_s, 0, 1) - s,    P_el = s max(w, w_s)
 
-**Torque over the crank angle** phi, for n firings a turn: burning (Heisler, *Advanced Engine Technology*, 1995, has
-such harmonics), the gas spring of compression, and the masses that oscillate, of order 2 with four cylinders::
+**Torque over the crank angle** phi, for n firings a turn: burning, the gas
+spring of compression, and the masses that oscillate, of order 2 with four cylinders (harmonics: Taylor, *The
+Internal-Combustion Engine in Theory and Practice*, vol. 2, 1985, ch. 8)::
 
     q (1 + a cos(n phi)) - tau_k sin(n phi) in place of q,    J - J_2 cos(2 phi) in place of J, whose energy is kept
 

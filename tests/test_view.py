@@ -228,13 +228,14 @@ def drive(tmp_path_factory):
     found["tensioner.theta"] = Signal(0.1 * np.sin(np.arange(n)), "rad")
     found["pump_idler.x"] = Signal(np.linspace(0.0, 1e-3, n), "m")
     path = tmp_path_factory.mktemp("drive") / "drive.h5"
-    write_recording(path, Recording(0.01 * np.arange(n), found, {}, text), "simulation")
+    write_recording(path, Recording(0.01 * np.arange(n), found, {"scenario": '{"name": "idle"}'}, text), "simulation")
     return path
 
 
 def test_a_belt_drive_lies_on_its_taut_path_and_has_its_tension(drive):
     made, unit = scene_of_drive(drive, None, None, 600), load_unit("accessory_6pk")
     names, k = list(unit.pulleys), 20
+    assert made.title == "accessory_6pk, idle"
     line = np.stack([made.tracks["line_x"][k], made.tracks["line_y"][k]], axis=-1)
     path = unit.path({names.index("tensioner"): 0.1 * np.sin(k)})
     exact = path.at(path.length * np.arange(len(line)) / len(line))[0]

@@ -5,6 +5,7 @@ from that of the span before to that of the span after as a belt that slips woul
 spans that swing are drawn as half a wave, `SWING` times as large.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def scene(path: Path, start: float | None, stop: float | None, most: int) -> Sce
     magnified = any(v is not None for v in swing)
     return Scene(
         "drive",
-        f"{unit.name}, {recording.attributes.get('scenario', path.name)}",
+        f"{unit.name}, {_scenario(recording) or path.name}",
         time,
         {
             "pulleys": [{"name": name, "radius": p.radius} for name, p in unit.pulleys.items()],
@@ -89,6 +90,12 @@ def scene(path: Path, start: float | None, stop: float | None, most: int) -> Sce
         (f"Belt and pulleys turn {slower:.3g} times slower than they do. " if slower > 1.0 else "")
         + (f"Displacements of spans are drawn {SWING:g} times as large." if magnified else ""),
     )
+
+
+def _scenario(recording: Recording) -> str:
+    """Name of the scenario; full models keep all of it."""
+    told = str(recording.attributes.get("scenario", ""))
+    return str(json.loads(told)["name"]) if told.startswith("{") else told
 
 
 def _speed(recording: Recording, name: str) -> Array:

@@ -28,8 +28,9 @@ function field(v, parent) {
     box.onchange = () => unit.set(v, +box.value);
   } else {
     const box = make(label, "input", {type: "range", name: v.name, min: v.low, max: v.high, step: "any", value: v.start});
-    const told = make(row, "output", {textContent: `${v.start} ${v.unit}`});
-    box.oninput = () => { unit.set(v, +box.value); told.textContent = `${+(+box.value).toPrecision(4)} ${v.unit}`; };
+    const told = make(row, "output"), tell = () => { told.textContent = ` ${+(+box.value).toPrecision(4)} ${v.unit}`; };
+    box.oninput = () => { unit.set(v, +box.value); tell(); };
+    tell();
   }
   if (v.kind === "parameter") make(row, "span", {textContent: ` ${v.unit}`});
 }
@@ -75,10 +76,12 @@ about.variables.filter(v => v.kind === "input").forEach(v => field(v, find("inpu
 about.variables.filter(v => v.kind === "parameter").forEach(v => field(v, find("parameters")));
 const first = [...outputs].sort((a, b) => (["N.m", "rad/s"].includes(b.unit)) - (["N.m", "rad/s"].includes(a.unit))).slice(0, about.shown);
 outputs.forEach(v => {
-  const box = make(make(find("outputs"), "label", {title: v.about, textContent: `${v.name} `}), "input", {type: "checkbox", checked: first.includes(v)});
+  const label = make(find("outputs"), "label", {title: v.about}), box = make(label, "input", {type: "checkbox", checked: first.includes(v)});
+  label.append(` ${v.name}`);
   box.oninput = () => { if (box.checked) chart(v); else { unit.plots.get(v).holder.remove(); unit.plots.delete(v); } };
   if (box.checked) chart(v);
 });
+new ResizeObserver(() => unit.plots.forEach(({plot, holder}) => plot.setSize({width: Math.max(280, holder.clientWidth), height: 170}))).observe(find("plots"));
 find("run").onclick = () => {
   unit.running = !unit.running; find("run").textContent = unit.running ? "Pause" : "Run";
   if (unit.running) requestAnimationFrame(at => { before = at; frame(at); });

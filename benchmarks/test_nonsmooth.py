@@ -14,6 +14,9 @@ import pytest
 from rtcvt.offline.nonsmooth import contact
 from rtcvt.offline.nonsmooth.lcp import fixed_point, newton
 from rtcvt.offline.nonsmooth.lemke import lemke
+from rtcvt.offline.pushbelt.contact import flank
+from rtcvt.offline.pushbelt.contact import maxwell as maxwell_law
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters, sheaves
 
 SIZES = (10, 30, 100, 220)
 WEIGHTS = (0.25, 0.59, 0.09, 0.04, 0.03)
@@ -46,6 +49,28 @@ def test_maxwell_contact(benchmark, n, solver):
     SOLVERS[solver](C, gaps)
     solution = benchmark.pedantic(SOLVERS[solver], (C, gaps), rounds=20, warmup_rounds=1)
     benchmark.extra_info.update(iterations=solution.iterations, residual=solution.residual)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_maxwell_contact_of_the_belt(benchmark, n):
+    """Newton's method in Fourier space (`pushbelt.contact.maxwell`) on the same problem, from nothing."""
+    _, gaps = maxwell(n)
+    unit = load_parameters("pushbelt_24mm")
+    s = sheaves(unit)._replace(a=((C_RAD,),) * len(WEIGHTS), A=WEIGHTS, multiplier=1.0, c_t=1e30)
+    law, b, fl = maxwell_law.Coupled(s), belt(unit)._replace(c_el=C_EL), flank.flanks(n, 1)
+    phi = np.linspace(0.0, np.pi, n)
+    fl.pulley[:], fl.pen[:, 0], fl.r[:] = 0, -gaps, 0.05
+    flank.find_stretches(fl)
+    fl.phi[:, 0, 0], fl.phi[:, 0, 1] = np.cos(phi), np.sin(phi)
+    mx = maxwell_law.maxwell(len(WEIGHTS) - 1, n)
+
+    def solve():
+        mx.z[:], fl.w[:] = 0.0, 0.0
+        return maxwell_law.newton(law, b, fl, mx, 30)
+
+    assert solve() == 0
+    assert b.c_el * np.maximum(0.0, fl.pen - fl.w)[:, 0] == pytest.approx(lemke(*maxwell(n)).z, abs=1e-6)
+    benchmark.pedantic(solve, rounds=20, warmup_rounds=1)
 
 
 @pytest.mark.parametrize("contacts", [4, 16, 64])

@@ -133,3 +133,17 @@ def test_bad_data_is_refused(solve):
         solve(np.eye(3), np.ones(2))
     with pytest.raises(InputError, match="finite"):
         solve(np.eye(2), [1.0, np.nan])
+
+
+@pytest.mark.parametrize("solve", [lemke, newton, fixed_point])
+def test_a_stick_that_bends_a_cantilever_takes_it_off_a_second_stick(solve):
+    """Cebulla 2014, Fig. 5.6: both contours penetrate, and the contact farther from the clamp is open."""
+    a, b, EI, stick = 0.2, 0.3, 50.0, 1e-6  # [m], [m], [N.m2], [m/N]
+    across = a**2 * (3.0 * b - a) / (6.0 * EI)
+    C = np.array([[a**3 / (3.0 * EI) + stick, across], [across, b**3 / (3.0 * EI) + stick]])
+    gap = np.array([-1e-3, -5e-4])
+    found = solve(C, gap)
+    assert found.z == pytest.approx([1e-3 / C[0, 0], 0.0])
+    assert found.w == pytest.approx([0.0, across * 1e-3 / C[0, 0] - 5e-4], abs=1e-12)
+    decoupled = solve(np.diag([stick, stick]), gap)
+    assert decoupled.z == pytest.approx(-gap / stick)

@@ -206,6 +206,14 @@ def test_tracking_law_of_the_source() -> None:
     np.testing.assert_allclose(force[inside], pchip(x[inside]), atol=1e-9)
 
 
+def test_tracking_with_twice_the_force_at_the_pillar_is_a_bilateral_pillar() -> None:
+    """(5.1): a spring to the saddle's middle in both directions, here of k_P = 1e7 N/m."""
+    law = tracking(GAP, 0.5e7 * GAP, 1e7 * GAP)
+    for x in np.linspace(-2.0 * GAP, 2.0 * GAP, 9):
+        assert tracking_force(law, x) == pytest.approx(-1e7 * x)
+        assert tracking_energy(law, x) == pytest.approx(0.5e7 * x**2)
+
+
 def test_a_ring_off_the_middle_is_pushed_back_by_tracking_and_rolled_by_the_crown() -> None:
     x = bodies(5, 0.0)
     x.q_L[:, 0] += 1e-4

@@ -138,8 +138,8 @@ def _drawn(method: Method, dimensions: int, samples: int, seed: int) -> Array:
         if method == "saltelli" and samples & (samples - 1):
             raise InputError("sweep", "samples", samples, "a power of 2 for Sobol's indices")
         problem, more = _problem(dimensions), {"calc_second_order": False} if method == "saltelli" else {}
-        drawn = optional(f"SALib.sample.{SENSITIVITIES[method][0]}").sample(problem, samples, seed=seed, **more)
-        return np.asarray(drawn)
+        sample = optional(f"SALib.sample.{SENSITIVITIES[method][0]}").sample
+        return np.asarray(sample(problem, samples, seed=seed, **more))
     qmc = optional("scipy.stats.qmc")
     if method == "latin":
         return np.asarray(qmc.LatinHypercube(dimensions, rng=seed).random(samples))

@@ -81,8 +81,8 @@ class Ways:
             stored = [a for a in cells if isinstance(a, c.Item)]
             if name in self.writing and (called & places or len(cells) > len(stored)):
                 self.alone.add(name)
-            elif name in self.writing and (any(map(_picks, parts)) or any(a.array.name != "p" for a in stored)):
-                self.pivoting.add(name)
+            elif any(map(_picks, parts)) or any(a.array != c.Local("p", c.ARRAY) for a in stored):
+                self.pivoting |= {name} & self.writing
             results: list[Any] = [p.value for p in parts if isinstance(p, c.Return) and f.result == c.INT]
             results += [p.value for p in parts if isinstance(p, c.Assign) and p.target in results]
             if name in self.alone and any(self._is_cell(p, own) for value in results for p in c.walk(value)):

@@ -130,8 +130,8 @@ def sweep(
         keys = SENSITIVITIES[drawn][1:]
         table = Table("signal", "depends on", *keys, box=None)
         for name, found in list(measures.items())[:MOST_ROWS]:
-            for k, axis in enumerate(points.axes):
-                table.add_row("" if k else name, axis.variable.name, *(cell(found[key][k]) for key in keys))
+            for j, axis in enumerate(points.axes):
+                table.add_row("" if j else name, axis.variable.name, *(cell(found[key][j]) for key in keys))
         print_whole(table)
     rate_made = made * swept.steps / took * 1e-6
     if made < points.points:

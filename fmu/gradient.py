@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from rtcvt import quantity
 from rtcvt.compiling.machine_code import tell
 from rtcvt.environment import home
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, near
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.native.compiler import PLATFORMS, compile_unit, own_platform
 from rtcvt.fmu.native.tangent import add_tangents
@@ -81,18 +81,33 @@ class Sensitivities:
 
         Each derivative is a central difference of the cost along the exact derivatives of the signals, so it is exact
         for sums, means and squares, and the run is made once.
+
+        Raises
+        ------
+        InputError
+            The cost is no finite number, or asks for a signal that is not there.
         """
+
+        def cost_of(signals: Mapping[str, Array]) -> float:
+            try:
+                value = np.asarray(cost(signals))
+            except KeyError as error:
+                key = str(error.args[0])
+                raise InputError("gradient", name, key, f"a cost of its signals{near(key, signals)}") from None
+            if value.ndim or value.dtype.kind not in "biuf" or not np.isfinite(value):
+                raise InputError("gradient", name, str(value), "a cost that is one finite number")
+            return float(value)
+
+        name = f"cost {getattr(cost, '__name__', type(cost).__name__)}"
         found = np.empty(len(self.parameters))
         size = {name: np.abs(s).max() or 1.0 for name, s in self.values.items()}
         for k in range(len(found)):
             along = {name: d[:, k] for name, d in self.derivatives.items()}
             most = max(np.abs(d).max() / size[name] for name, d in along.items())
             step = CHANGE / most if most > 0.0 else 0.0
-            above, below = (
-                cost({name: s + side * along[name] for name, s in self.values.items()}) for side in (step, -step)
-            )
+            above, below = (cost_of({n: s + side * along[n] for n, s in self.values.items()}) for side in (step, -step))
             found[k] = (above - below) / (2.0 * step) if step else 0.0
-        return Gradient(float(cost(self.values)), found)
+        return Gradient(cost_of(self.values), found)
 
 
 def sensitivities(

@@ -313,8 +313,9 @@ class Unit:
             (``"first:last:number:log"``); for a sample ``"low:high"``. Inputs are held over the run.
         scenario : str or Scenario, optional
             As of `simulate`.
-        method : {"grid", "latin", "sobol", "halton"}
-            A grid of all values, or how `samples` points are drawn, with this `seed`.
+        method : {"grid", "latin", "sobol", "halton", "morris", "saltelli"}
+            A grid of all values, or how `samples` points are drawn, with this `seed`. With the last two the attribute
+            ``sensitivity`` of ``status`` says what results depend on (JSON), see `rtcvt.sweeping.Sweep.sensitivity`.
         signals : sequence of str
             Outputs that are kept, ``"fuel"``, ``"cvt.*"``; by default all.
         rate : float or str, optional

@@ -1,5 +1,6 @@
 """Pictures of sweeps: lines over one parameter, maps over two, parallel coordinates of more or of a sample."""
 
+import json
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -35,7 +36,9 @@ def picture(path: Path, patterns: Sequence[str] | None = None) -> Any:
     own = data.coords if "point" in data.dims else data["status"].dims
     axes = [name for name in own if name not in ("statistic", "time", "point")]
     figure = optional("matplotlib.figure").Figure(figsize=(9.0, 2.6 * len(shown)), layout="constrained")
-    if "time" in data.dims:
+    if "sensitivity" in data["status"].attrs:
+        _measures(data, figure, axes, shown)
+    elif "time" in data.dims:
         for name, ax in zip(shown, _panels(figure, len(shown)), strict=True):
             values = data[name].values
             ax.plot(data["time"], values.reshape(-1, values.shape[-1]).T, linewidth=0.8)
@@ -72,6 +75,20 @@ def _lines(data: Any, figure: Any, axis: str, shown: Sequence[str]) -> None:
         ax.set(xlabel=_label(data, axis), ylabel=_label(data, name))
     if shown:
         ax.legend()
+
+
+def _measures(data: Any, figure: Any, axes: Sequence[str], shown: Sequence[str]) -> None:
+    """What each signal depends on: both measures for each parameter, with intervals of 95 %."""
+    found = json.loads(data["status"].attrs["sensitivity"])
+    for name, ax in zip(shown, _panels(figure, len(shown)), strict=True):
+        measures = [(key, of) for key, of in found.get(name, {}).items() if key in ("S1", "ST", "mu_star", "sigma")]
+        for k, (key, values) in enumerate(measures):
+            spread = found[name].get(f"{key}_conf")
+            ax.bar(np.arange(len(axes)) + 0.4 * k - 0.2, values, 0.4, yerr=spread, label=key, capsize=2.0)
+        ax.set_xticks(range(len(axes)), axes)
+        ax.set_ylabel(name)
+        if measures:
+            ax.legend()
 
 
 def _parallel(data: Any, figure: Any, axes: Sequence[str], shown: Sequence[str]) -> None:

@@ -1,8 +1,9 @@
 """Sweeps: a real-time model over many values of its parameters and inputs, on all processors, into one file.
 
 A sweep is a grid, every value of each parameter with every value of the others, or a sample of `samples` points in the
-box of their ranges: Latin hypercube, Sobol or Halton. Each point is a run as `rtcvt.simulate.simulate` makes it, with
-the same bits. Threads share the compiled model; a point that fails is named, and the others go on.
+box of their ranges: Latin hypercube, Sobol or Halton, or points from which SALib finds what results depend on. Each
+point is a run as `rtcvt.simulate.simulate` makes it, with the same bits. Threads share the compiled model; a point that
+fails is named, and the others go on.
 
 The file is netCDF-4, also for xarray and other tools, and grows while the sweep runs: the same sweep continues where it
 was interrupted. It has a dimension for each parameter of a grid, or the dimension ``point`` of a sample; then
@@ -39,19 +40,20 @@ from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample
 from rtcvt.simulate import number_of_steps, stepped
 
 Array = NDArray[np.float64]
-Method = Literal["grid", "latin", "sobol", "halton"]
+Method = Literal["grid", "latin", "sobol", "halton", "morris", "saltelli"]
 Values = float | str | Sequence[float | str]
 _code_of = lazily("rtcvt.fmu.batch:code_of")
 _batch = lazily("rtcvt.fmu.batch:Batch")
 
 STATISTICS = ("final", "min", "max", "mean", "rms")  # of the values at all communication points
+SENSITIVITIES = {"morris": ("morris", "mu_star", "sigma"), "saltelli": ("sobol", "S1", "ST")}  # SALib's name, measures
 BLOCK = 2_000  # steps in one call
 EVERY = 5.0  # s between two versions of the file at the least
 MOST_POINTS = 1_000_000
 MOST_VALUES = 250_000_000  # in a file
 FORM = "values 'a, b, c', or a range 'first:last:number'"
 NATIVE_STEPS = 2_000_000  # from which on a compiler of C for this model pays
-MOST_REDONE = 0.25  # of the steps of instances together; with more they step one by one
+MOST_REDONE = 0.5  # of the steps of instances together; with more they step one by one
 WAITING, FAILING = -1, FAILED  # status of a point: still to run, failed; else 0, or 1 where a limit was active
 
 
@@ -65,10 +67,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Design:
-    """Points of a sweep: `axes` of a grid, or one axis of values for each variable along the points of a sample."""
+    """Points of a sweep: `axes` of a grid, or one axis of values for each variable along the points of a sample, which
+    has these `shares` of the ranges (points, axes)."""
 
     method: Method
     axes: tuple[Axis, ...]
+    shares: Array | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,10 +102,10 @@ def design(
     given : mapping
         By name: numbers or quantities, a text of them with commas, a range ``"first:last:number"``, evenly spaced, or
         ``"first:last:number:log"``, evenly in the logarithm. For a sample ``"low:high"`` or two values.
-    method : {"grid", "latin", "sobol", "halton"}
-        How they are drawn.
+    method : {"grid", "latin", "sobol", "halton", "morris", "saltelli"}
+        How they are drawn; the last two for `Sweep.sensitivity`.
     samples : int, optional
-        Number of points of a sample.
+        Number of points of a sample; of N parameters Morris takes N + 1 times as many, Saltelli N + 2 times.
     seed : int
         Of the sample.
 
@@ -116,13 +120,13 @@ def design(
         raise InputError(
             "sweep", "samples", samples, "a number of points for a method that draws them, none for a grid"
         )
-    axes = [_axis(model, name, values, method != "grid") for name, values in given.items()]
+    axes, share = [_axis(model, name, values, method != "grid") for name, values in given.items()], None
     if samples is not None:
         if not 1 <= samples <= MOST_POINTS:
             raise InputError("sweep", "samples", samples, f"a number from 1 to {MOST_POINTS}")
         share = _drawn(method, len(axes), samples, seed)
         axes = [Axis(a.variable, a.values[0] + share[:, k] * (a.values[1] - a.values[0])) for k, a in enumerate(axes)]
-    found = Design(method, tuple(axes))
+    found = Design(method, tuple(axes), share)
     if found.points > MOST_POINTS:
         raise InputError("sweep", "parameters", found.points, f"at most {MOST_POINTS} points")
     return found
@@ -130,12 +134,23 @@ def design(
 
 def _drawn(method: Method, dimensions: int, samples: int, seed: int) -> Array:
     """Points in the unit cube (samples, dimensions)."""
+    if method in SENSITIVITIES:
+        if method == "saltelli" and samples & (samples - 1):
+            raise InputError("sweep", "samples", samples, "a power of 2 for Sobol's indices")
+        problem, more = _problem(dimensions), {"calc_second_order": False} if method == "saltelli" else {}
+        sample = optional(f"SALib.sample.{SENSITIVITIES[method][0]}").sample
+        return np.asarray(sample(problem, samples, seed=seed, **more))
     qmc = optional("scipy.stats.qmc")
     if method == "latin":
         return np.asarray(qmc.LatinHypercube(dimensions, rng=seed).random(samples))
     drawn: Any = {"sobol": qmc.Sobol, "halton": qmc.Halton}[method](dimensions, rng=seed)
     whole = math.ceil(math.log2(samples)) if method == "sobol" else 0
     return np.asarray(drawn.random_base2(whole)[:samples] if method == "sobol" else drawn.random(samples))
+
+
+def _problem(dimensions: int) -> dict[str, Any]:
+    """The unit cube as SALib wants it."""
+    return {"num_vars": dimensions, "names": list(map(str, range(dimensions))), "bounds": [[0.0, 1.0]] * dimensions}
 
 
 def _axis(model: Model, name: str, given: Values, two: bool) -> Axis:
@@ -412,6 +427,37 @@ class Sweep:
             return
         self._keep(k, kept, limited)
 
+    def sensitivity(self, statistic: str = "final") -> dict[str, dict[str, list[float]]]:
+        """What each signal depends on, by the methods of Morris or Sobol.
+
+        Returns
+        -------
+        dict
+            By signal that changes and measure, a number for each parameter: ``S1``, ``ST``, the shares of the variance
+            that a parameter has alone and with others; or ``mu_star``, ``sigma``, mean size and spread of the changes
+            with a parameter over its range [unit of the signal]. ``..._conf``: half the width of its interval of 95 %.
+
+        Raises
+        ------
+        InputError
+            Points are missing or failed, the points are of another method, or no package SALib.
+        """
+        design = self.design
+        if design.method not in SENSITIVITIES or self.every:
+            raise InputError("sweep", "method", design.method, "morris or saltelli, and statistics of the runs")
+        if not np.isfinite(self.values).all():
+            raise InputError("sweep", "points", len(self.failures), "no failed point, for sensitivities")
+        analysis = optional(f"SALib.analyze.{SENSITIVITIES[design.method][0]}").analyze
+        more = (design.shares,) if design.method == "morris" else ()
+        options = {} if more else {"calc_second_order": False}
+        found = {}
+        for k, v in enumerate(self.signals):
+            y = self.values[:, k, STATISTICS.index(statistic)]
+            if np.ptp(y) > 1e-12 * np.abs(y).max():
+                made = analysis(_problem(len(design.axes)), *more, y, seed=0, **options)
+                found[v.name] = {key: np.asarray(made[key], dtype=float).tolist() for key in made if key != "names"}
+        return found
+
     # --- the file
 
     def _about(self) -> dict[str, Any]:
@@ -482,6 +528,8 @@ class Sweep:
             for k, v in enumerate(self.signals)
         }
         found["status"] = (points, self.status.reshape(shape), {"long_name": "0 ok, 1 limit, 2 failed, -1 missing"})
+        if self.design.method in SENSITIVITIES and not self.every and np.isfinite(self.values).all():
+            found["status"][2]["sensitivity"] = json.dumps(self.sensitivity())
         about = {"title": f"sweep of {self.model.name}", "failures": json.dumps(self.failures)}
         return optional("xarray").Dataset(found, coordinates, about | {"about": json.dumps(self._about())})
 

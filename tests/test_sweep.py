@@ -134,6 +134,45 @@ def test_samples_are_in_their_box():
     assert design(model, {"driver.K_p": "1:100:3:log"}).axes[0].values.tolist() == pytest.approx([1.0, 10.0, 100.0])
 
 
+@pytest.mark.parametrize(("method", "samples"), [("morris", 10), ("saltelli", 1024)])
+def test_what_results_depend_on(tmp_path, monkeypatch, capsys, method, samples):
+    """A law y = a + 2 b c of its inputs, whose indices are known."""
+    pytest.importorskip("SALib")
+    monkeypatch.chdir(tmp_path)
+    Path("law.toml").write_text("""kind = "law"
+name = "product"
+sample = "10 ms"
+inputs = { a = "1", b = "1", c = "1", d = "1" }
+[equations]
+z = "a + 2*b*c + 0*d"
+[outputs]
+y = { value = "z" }
+""")
+    model = load_unit("law.toml").build()
+    drawn = design(model, dict.fromkeys("abcd", "-1:1"), method, samples)
+    sweep = Sweep(model, Scenario(name="x", duration=0.01), drawn, chosen_signals(model, ["y"]), 0.01)
+    with pytest.raises(InputError, match="no failed point"):
+        sweep.sensitivity()
+    sweep.run(Path("s.nc"))
+    found = sweep.sensitivity()["y"]
+    if method == "saltelli":  # variances: a 1/3, 2 b c 4/9
+        np.testing.assert_allclose(found["S1"], [3 / 7, 0, 0, 0], atol=0.05)
+        np.testing.assert_allclose(found["ST"], [3 / 7, 4 / 7, 4 / 7, 0], atol=0.05)
+    else:  # effects: 2, 4 c, 4 b, 0
+        np.testing.assert_allclose([found["mu_star"][k] for k in (0, 3)], [2, 0], atol=1e-12)
+        np.testing.assert_allclose([found["sigma"][k] for k in (0, 3)], [0, 0], atol=1e-12)
+        assert min(found["sigma"][1:3]) > 1.0
+    assert len(picture(Path("s.nc")).axes) == 1
+    run = command_line(monkeypatch, capsys)
+    given = [word for name in "abcd" for word in ("--set", f"{name}=-1:1")]
+    Path("x.toml").write_text('name = "x"\nduration = "10 ms"\n')
+    kind = {"saltelli": "sobol"}.get(method, method)
+    code, told, failed = run("sweep", "law.toml", *given, "--sensitivity", kind, "--samples", "4", "-s", "x.toml")
+    assert (code, failed) == (0, "")
+    assert "depends on" in told
+    assert run("sweep", "law.toml", *given, "--sensitivity", "sobol", "--samples", "3", "-s", "x.toml")[0] == 2
+
+
 @mistakes
 def test_mistakes(given, options, message):
     with pytest.raises(InputError, match=message):

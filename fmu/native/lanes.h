@@ -21,9 +21,11 @@ typedef double Numbers __attribute__((vector_size(8 * LANES)));
 typedef int64_t Bits __attribute__((vector_size(8 * LANES)));
 
 #ifdef __ELF__
-__attribute__((tls_model("initial-exec")))
+#define OWN static thread_local __attribute__((tls_model("initial-exec")))
+#else
+#define OWN static thread_local
 #endif
-static thread_local bool diverged; /* lanes want different ways */
+OWN bool diverged; /* lanes want different ways */
 
 /* A condition of each lane: all bits, or none. */
 struct RtMask {
@@ -112,9 +114,19 @@ INLINE bool lane(bool a, int k) { return a; }
 INLINE const double *lane(const double *a, int k) { return a; }
 INLINE RtLane lane(RtNumber *a, int k) { return RtLane{(double *)a + k}; }
 
-/* A kernel in all lanes together, and again in each alone if these want different ways. */
-#define TOGETHER(call) bool before_ = diverged; diverged = false; auto all_ = call; \
-    if (__builtin_expect(!diverged, 1)) { diverged = before_; return all_; } diverged = before_;
+/* Notes for the next calls of a kernel that its lanes went different ways. */
+struct Tried {
+    int &apart;
+    bool before;
+    MEMBER Tried(int &calls) : apart(calls), before(diverged) { diverged = false; }
+    MEMBER ~Tried() { if (diverged) { apart = 1023; } diverged |= before; }
+};
+
+/* A kernel in all lanes together, and in each alone if these want different ways, or wanted them in a call before. */
+#define TOGETHER(call) OWN int apart_; if (apart_ > 0) { apart_--; } else { \
+    bool before_ = diverged; diverged = false; auto all_ = call; \
+    if (__builtin_expect(!diverged, 1)) { diverged = before_; return all_; } diverged = before_; apart_ = 15; }
+#define PERHAPS(call) OWN int apart_; if (apart_ > 0) { apart_--; } else { Tried tried_(apart_); return call; }
 #define EACH for (int lane_ = 0; lane_ < LANES; lane_++)
 #define ALONE(call) EACH { call; }
 #define ALONE_NUMBER(call) RtNumber found_; EACH { found_.v[lane_] = call; } return found_;

@@ -6,6 +6,7 @@ kernels; integers are therefore the same for all. Where they would differ
 - a choice of numbers takes each lane's own (``PICK``), and so does an ``if`` that only sets numbers;
 - a kernel that only reads arrays is called again, lane by lane, and so is always one that computes an integer from
   numbers (a cell of a table);
+- a kernel that finds pivots is called lane by lane for a while once lanes have had different ones;
 - a kernel that ends at once where its results are stored computes them again unless all lanes have them;
 - elsewhere the step is ``diverged``, and the caller makes it again lane by lane (``batch.h``).
 
@@ -46,6 +47,9 @@ class Ways:
         Kernels in which lanes may want different ways.
     alone : set of str
         Kernels that are called lane by lane: they write, after they have computed an integer from numbers.
+    pivoting : set of str
+        Kernels that write and keep an integer of a loop, or have one from an array: they are called lane by lane for a
+        while after lanes differed.
     placing : set of str
         Kernels with an integer from numbers, which is that of the first lane: this lane must take part.
     """
@@ -54,6 +58,7 @@ class Ways:
         self.writing: set[str] = set()
         self.differing: set[str] = set()
         self.alone: set[str] = set()
+        self.pivoting: set[str] = set()
         self.placing: set[str] = set()
         self._same: dict[str, set[str]] = {}  # numbers among the parameters that are the same in all lanes
         for f in reversed(functions.values()):  # callers come first
@@ -73,8 +78,11 @@ class Ways:
                 self.placing.add(name)
             if cells or called & self.differing or any(self.compares(p, own) for p in parts):
                 self.differing.add(name)
-            if name in self.writing and (called & places or any(not isinstance(a, c.Item) for a in cells)):
+            stored = [a for a in cells if isinstance(a, c.Item)]
+            if name in self.writing and (called & places or len(cells) > len(stored)):
                 self.alone.add(name)
+            elif any(map(_picks, parts)) or any(a.array != c.Local("p", c.ARRAY) for a in stored):
+                self.pivoting |= {name} & self.writing
             results: list[Any] = [p.value for p in parts if isinstance(p, c.Return) and f.result == c.INT]
             results += [p.value for p in parts if isinstance(p, c.Assign) and p.target in results]
             if name in self.alone and any(self._is_cell(p, own) for value in results for p in c.walk(value)):
@@ -109,10 +117,16 @@ def _parts(body: tuple[c.Statement, ...]) -> Iterator[Any]:
         yield from c.walk(statement)
 
 
+def _picks(s: Any) -> bool:
+    """Whether an ``if`` keeps the number of a turn of a loop: that of a pivot."""
+    found = [p.value for p in c.walk(s) if isinstance(s, c.If) and isinstance(p, c.Assign)]
+    return any(isinstance(value, c.Local) and value.loop for value in found)
+
+
 def _all(f: c.Function, known: Ways) -> str:
     """A kernel for all lanes, and how it is called."""
     own = f"{f.name}_together"
-    again = f.name in known.alone or (f.name in known.differing and f.name not in known.writing)
+    again = f.name in known.alone | known.pivoting | (known.differing - known.writing)
     text = "" if f.name in known.alone else f"static {_Together(replace(f, name=own) if again else f, known).text()}"
     if not again:
         return text
@@ -120,7 +134,8 @@ def _all(f: c.Function, known: Ways) -> str:
     lanes = ", ".join(f"lane({name}, lane_)" for name, _ in f.parameters)
     give = {c.NOTHING: "ALONE", c.FLOAT: "ALONE_NUMBER"}.get(f.result, "ALONE_SAME")
     signature = c.Printer(f, _TYPES).signature()
-    attempt = "" if f.name in known.alone else f"TOGETHER({own}({given}))"
+    try_ = "PERHAPS" if f.name in known.pivoting else "TOGETHER"
+    attempt = "" if f.name in known.alone else f"{try_}({own}({given}))"
     return f"{text}\nstatic {signature}\n{{\n    {attempt}\n    {give}(one::{f.name}({lanes}))\n}}\n"
 
 

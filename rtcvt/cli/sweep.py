@@ -40,6 +40,13 @@ class Method(StrEnum):
     halton = "halton"
 
 
+class Sensitivity(StrEnum):
+    """How dependences are found."""
+
+    morris = "morris"
+    sobol = "sobol"
+
+
 @command
 def sweep(
     unit: UnitName,
@@ -55,6 +62,9 @@ def sweep(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="netCDF-4 file.")] = Path("sweep.nc"),
     method: Annotated[Method, typer.Option(help="A grid of all values, or how points are drawn.")] = Method.grid,
     samples: Annotated[int | None, typer.Option(min=1, help="Number of points that are drawn.")] = None,
+    sensitivity: Annotated[
+        Sensitivity | None, typer.Option(help="What results depend on; runs: samples times parameters + 1 or 2.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the points that are drawn.")] = 0,
     signal: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help='Outputs that are kept, e.g. "cvt.*"; default: all.')
@@ -79,8 +89,11 @@ def sweep(
 
       rtcvt sweep car_cvt -s "first hill" --set vehicle.vehicle.m="1200 kg:1800 kg" --method sobol --samples 64
 
+      rtcvt sweep toroidal_kers --set gear.d.J=0.02:0.03 --set gear.a.J=0.6:0.8 --sensitivity sobol --samples 64
+
     [bold]JSON keys:[/] unit, model, scenario, points, failures (by point, values and reason), signals: by name unit
-    and, for each of the statistics, least and greatest value over all points with the values where they are.
+    and, for each of the statistics, least and greatest value over all points with the values where they are;
+    with --sensitivity measures: by name a number for each parameter.
     """
     from rtcvt.recording import require_ending, require_writable
     from rtcvt.scenario import chosen_scenario
@@ -90,7 +103,8 @@ def sweep(
     built = loaded.build(model.value if model else None, substeps)  # type: ignore[arg-type]
     h = built.step_size if step is None else seconds("--step", step)
     every = 0 if rate is None else max(1, round(seconds("--rate", rate) / h))
-    points = design(built, assignments(settings), method.value, samples, seed)
+    drawn = "saltelli" if sensitivity == "sobol" else (sensitivity or method).value
+    points = design(built, assignments(settings), drawn, samples, seed)  # type: ignore[arg-type]
     swept = Sweep(built, chosen_scenario(loaded, scenario), points, chosen_signals(built, signal or ()), h, every)
     require_ending(output, (".nc",))
     require_writable(output, figures)
@@ -103,10 +117,22 @@ def sweep(
         sys.exit(130)
     took = time.perf_counter() - began
     extremes = _extremes(swept)
+    measures = swept.sensitivity() if sensitivity and not swept.failures else {}
+    for name, found in measures.items():
+        extremes[name]["measures"] = found
     failed = {str(k): {"values": points.point(k), "reason": text} for k, text in sorted(swept.failures.items())}
     write_figures(figures, {"unit": built.name, "model": built.fidelity, "scenario": swept.scenario.name,
                             "points": points.points, "failures": failed, "signals": extremes})  # fmt: skip
     _print(swept, extremes)
+    if sensitivity:
+        from rtcvt.sweeping import SENSITIVITIES
+
+        keys = SENSITIVITIES[drawn][1:]
+        table = Table("signal", "depends on", *keys, box=None)
+        for name, found in list(measures.items())[:MOST_ROWS]:
+            for j, axis in enumerate(points.axes):
+                table.add_row("" if j else name, axis.variable.name, *(cell(found[key][j]) for key in keys))
+        print_whole(table)
     rate_made = made * swept.steps / took * 1e-6
     if made < points.points:
         out.print(f"{points.points - made} points were in {output}")

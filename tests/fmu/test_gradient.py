@@ -237,3 +237,18 @@ def test_what_has_no_derivative_is_refused(parameters, signals, said):
     model, scenario = flywheel()
     with pytest.raises(InputError, match=said):
         sensitivities(model, scenario, 1e-3, parameters, signals)
+
+
+@pytest.mark.parametrize(("value", "said"), [
+    ("much", "much"), (None, "None"), (np.nan, "nan"), (1j, "1j"), ([1.0], r"\[1"), (KeyError("storage"), "storage.E"),
+])  # fmt: skip
+def test_a_cost_that_is_no_finite_number_is_named(value, said):
+    def much_energy(signals):
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    model, scenario = flywheel()
+    found = sensitivities(model, scenario, 1e-3, ["flywheel.J"], ["storage.E"])
+    with pytest.raises(InputError, match=f"cost much_energy.*{said}"):
+        found.gradient(much_energy)

@@ -34,7 +34,7 @@ from rtcvt.model.stepping import enter, leave
 from rtcvt.numerics.elementary import clip, exp
 from rtcvt.observer.layout import DRIFT_SIZE, WINDOW_SIZE, D, Drift, Window, Y
 
-MOVE = 1e-3  # a: share of a standard deviation by which the unit is moved
+MOVE = 1e-2  # a: share of a standard deviation by which the unit is moved
 PREPARE, EVALUATE, ADVANCE = 0, 1, 2  # what `run` does
 QUANTILE = 3.09  # of the normal distribution, 99.9 %
 

@@ -1,6 +1,8 @@
 """Observers: a linear unit against a textbook filter, derivatives against exact ones, estimates against full models."""
 
 import sys
+from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +12,10 @@ from rtcvt.fmu.gradient import Run
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.observer.layout import D
+from rtcvt.offline.variator.heldout import read_heldout
 from rtcvt.unitfile import parse_unit_file
 
-pytestmark = pytest.mark.interpreted
+REDUCED = Path(str(resources.files("rtcvt"))) / "reduced"
 
 LINEAR = """name = "linear"
 kind = "observer"
@@ -44,6 +47,7 @@ def covariance(one, n):
     return S @ S.T
 
 
+@pytest.mark.interpreted
 def test_the_observer_of_a_linear_unit_is_the_textbook_filter():
     """Kalman filter with dense covariances; its matrices are unit responses of the step of the unit."""
     one, part = started(observed(LINEAR)), started(load_unit("differential").build("rigid"))
@@ -93,6 +97,7 @@ def test_the_observer_of_a_linear_unit_is_the_textbook_filter():
         assert one.get("estimate.contact.ae.F") == pytest.approx(w[-1], rel=1e-9, abs=1e-9 * np.abs(w).max())
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("moved", range(3))
 def test_the_factor_after_a_step_has_the_exact_derivatives(moved):
     """Of `rtcvt.fmu.gradient`: of states and outputs by states, parameters, inputs and noise, along a random factor.
@@ -130,3 +135,57 @@ def test_the_factor_after_a_step_has_the_exact_derivatives(moved):
     run.steps(1e-3, part.u[None])
     exact = np.vstack([run.x_dot[:n_x, : n + 3], run.y_dot[rows, : n + 3]])
     np.testing.assert_allclose((found - exact) / np.abs(exact).max(axis=1, keepdims=True), 0.0, atol=1e-4)
+
+
+def ride(run, friction):
+    """Outputs over a branch of a run of the full model with noise added, its settled state for 0.3 s before."""
+    series = run.branches[0]
+    load = -series["tau_I"][0] * series["ratio"][0]
+    unit = load_unit("pushbelt_observer")
+    dry = {f"{side}.{name}": 0.0 for side in ("primary", "secondary")
+           for name in ("bearing.f_0", "bearing.f_1", "seal.d", "sheave.dip")}  # fmt: skip
+    drift = unit.drift | {"secondary.tau": unit.drift["secondary.tau"].model_copy(update={"start": load})}
+    unit = unit.model_copy(update={"parameters": unit.parameters | dry, "drift": drift})
+    one = started(unit.build(), belt__friction=friction, ratio__start=series["ratio"][0],
+                  primary__w_start=series["omega_I"][0])  # fmt: skip
+    time = np.arange(-0.3, series["time"][-1], 1e-3)
+    known = {name: np.interp(time, series["time"], series[key]) for name, key in SEEN.items()}
+    noise = np.random.default_rng(1).normal(size=(len(time), len(SEEN))) * list(NOISE.values())
+    found = {v.name: np.empty(len(time)) for v in one.model.select("output")}
+    for k in range(len(time)):
+        for (name, values), off in zip(known.items(), noise[k], strict=True):
+            one.set(name, values[k] + off)
+        assert one.step(1e-3) != FAILED
+        for (_, values), y in zip(found.items(), one.y, strict=True):
+            values[k] = y
+    slip = 1.0 - known["measured.ratio.i"] * known["measured.secondary.w"] / known["measured.primary.w"]
+    return time, found, slip
+
+
+SEEN = {"primary.tau": "tau_I", "clamp.primary.F": "F_I", "clamp.secondary.F": "F_O", "measured.primary.w": "omega_I",
+        "measured.secondary.w": "omega_O", "measured.ratio.i": "ratio"}  # fmt: skip
+NOISE = dict(zip(SEEN, (2.0, 100.0, 100.0, 0.1, 0.1, 0.005), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "observable"),
+    [("heldout", "clamping-001", True), ("heldout_spatial", "clamping-000", False), ("heldout", "torque-002", False)],
+)
+def test_friction_slip_and_flank_force_of_the_full_model(table, name, observable):
+    """Friction is known to 5 % near the capacity, and far from it the observer says that it does not know it."""
+    held = read_heldout(REDUCED / f"pushbelt_24mm_belief_{table}.h5")
+    run = next(r for r in held.runs if r.run.name == name)
+    for friction in (0.85, 1.15):
+        time, found, slip = ride(run, friction)
+        error, deviation = found["estimate.belt.friction"][-1] - 1.0, found["deviation.belt.friction"][-1]
+        assert abs(error) < (0.05 if observable else 2.0 * deviation)
+        assert deviation < 0.05 if observable else deviation > 0.1
+        rows = time > 0.05
+        within = np.abs(found["estimate.belt.slip"] - slip) < 1.645 * found["deviation.belt.slip"]
+        assert within[rows].mean() > 0.9
+        passages = [p for p in run.passages if p.phase == 1 and not observable]
+        for p in passages:  # the laws are 20 % off in macro-slip
+            there = (time > p.start) & (time <= p.stop)
+            assert found["estimate.peak.flank_normal"][there].mean() == pytest.approx(
+                p.fields["flank_normal"].max(), rel=0.1
+            )

@@ -23,8 +23,8 @@ for y_f::
     lambda > 0    remaining loss as a drag of the belt, lambda F_CO
     k > 0         coefficient of shifting
 
-mu is that of the reduced model times ``belt.friction``; ``belt.thrust`` is a factor of zeta, ``belt.e`` a summand of e.
-They are 1, 1 and 0 but for a belt that is not like its reduced model.
+mu is that of the reduced model times ``belt.friction``; ``belt.thrust`` is a factor of zeta, and ``belt.e`` a summand
+of e. They are 1, 1 and 0 but for a belt that is not like its reduced model.
 
 **Shifting.** The running radius creeps like a Maxwell element: ``r_I'/(|omega_I|_0 r_I) = x = k F_CO (y - 1)``, within
 the end stops, which let phi approach them with the time constant T_stop and never push back. A belt that drives the

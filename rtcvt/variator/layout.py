@@ -128,8 +128,8 @@ class P(Rows):
         tunable=True)  # fmt: skip
     THRUST = Row("belt.thrust", "1", "thrust ratio of equilibrium as a share of that of the reduced model", 0.1, 10.0,
         tunable=True)  # fmt: skip
-    SPEED_LOSS = Row("belt.e", "1", "speed loss by change of the running radii, added to that of the reduced model",
-        -0.1, 0.1, nominal=1e-3, tunable=True)  # fmt: skip
+    SPEED_LOSS = Row("belt.e", "1", "speed loss by the change of the radii, added to that of the reduced model", -0.1,
+        0.1, nominal=1e-3, tunable=True)  # fmt: skip
     C_I = Row("primary.c", "N.m/rad", "stiffness of the coupling between flange primary and its pulley", TINY)
     D_I = Row("primary.d", "N.m.s/rad", "damping of the coupling between flange primary and its pulley", TINY,
         tunable=True)  # fmt: skip

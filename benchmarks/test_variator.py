@@ -57,3 +57,7 @@ def test_step_of_a_native_unit(benchmark, tmp_path, cells):
     folder = Path(fmpy.extract(str(path), str(tmp_path / "unit")))
     measure_do_step(benchmark, folder, inputs=FORCES)
     print(f"\n{path.stat().st_size / 1e6:.1f} MB")
+
+
+def test_observer_step(benchmark):
+    measure(benchmark, load_unit("pushbelt_observer").build(), {})

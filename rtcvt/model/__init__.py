@@ -174,6 +174,8 @@ class Coupling(NamedTuple):
         Boolean outputs that are true while a limit is active.
     cheap_output : callable, optional
         `output` without the outputs in `costly`, where computing these needs much of its time.
+    again : callable, optional
+        `linearise` for fewer computations, where `output` was called last, at the same point.
     """
 
     linearise: Callable[..., None]
@@ -183,6 +185,7 @@ class Coupling(NamedTuple):
     limits: tuple[str, ...] = ()
     cheap_output: Callable[..., None] | None = None
     costly: tuple[str, ...] = ()
+    again: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ _PARTS = {  # arguments of a part's kernels, and the result without one
     "cheap_output": ("t, x, u, p, data, y, work", None),
     "step": ("t, h, x, u, p, data, y, work", "OK"),
     "linearise": ("t, x, u, p, data, dx, jac, work", None),
+    "again": ("t, x, u, p, data, dx, jac, work", None),
     "port": ("k, x, u, p, data, row, column, work", "0.0"),
     "flange": ("k, x, u, p, data, work", "0.0"),
     "piece": ("x, u, p, data, work", "0.0"),
@@ -56,7 +57,8 @@ def kernel_set(model: Model, coupled: bool) -> KernelSet:
     owner = model.coupling if coupled else model
     own = ("linearise", "port", "flange", "piece", "cheap_output") if coupled else ("step",)
     always = tuple((what, getattr(model, what)) for what in ("initialise", "derivative", "output"))
-    return (*always, *((what, getattr(owner, what)) for what in own if getattr(owner, what) is not None))
+    again = (("again", owner.again or owner.linearise),) if coupled else ()
+    return (*always, *((what, getattr(owner, what)) for what in own if getattr(owner, what) is not None), *again)
 
 
 class Interpreted:

@@ -65,6 +65,11 @@ def part_linearise(i, t, x, p, data, dx, work):
 
 
 @kernel
+def part_again(i, t, x, p, data, dx, work):
+    """The same where the outputs were computed last."""
+
+
+@kernel
 def part_port(i, k, x, p, data, row, column, work):
     """Derivatives at a flange."""
     return 0.0
@@ -262,8 +267,8 @@ def same_pieces(x, p, data, work):
 
 
 @kernel
-def linearise(t, x, p, data, dx, work):
-    """`rates`, their derivatives, and the pieces.
+def linearise(again, t, x, p, data, dx, work):
+    """`rates`, their derivatives, and the pieces; `again` where `all_outputs` was the last computation, at this point.
 
     The derivative of all rates and residuals is bordered: df/dx of each part, rows and columns of its flanges, and the
     border, of twists and unknowns. These are kept apart, in W_JAC, W_ENDS and W_BORDER.
@@ -272,7 +277,10 @@ def linearise(t, x, p, data, dx, work):
     for i in range(places.border_size(data) * places.border_size(data)):
         work[places.w_border(data) + i] = 0.0
     for c in range(places.coupled_parts(data)):
-        part_linearise(places.part(c, data), t, x, p, data, dx, work)
+        if again:
+            part_again(places.part(c, data), t, x, p, data, dx, work)
+        else:
+            part_linearise(places.part(c, data), t, x, p, data, dx, work)
         work[entry(D.W_PIECE, data) + c] = part_piece(places.part(c, data), x, p, data, work)
     for e in range(places.ends(data)):
         f = places.end(e, data)
@@ -514,7 +522,7 @@ def newton(t, h, x, p, data, work, once):
     for _ in range(MAX_NEWTON_ITERATIONS):
         before = size
         settle(False, x, p, data, work)
-        linearise(t, x, p, data, dx, work)
+        linearise(False, t, x, p, data, dx, work)
         size = defect(h, x, data, dx, work)
         if part > LEAST_CHANGE_SHARE and moved >= NEWTON_RTOL and not size < before:
             part *= 0.5
@@ -585,7 +593,7 @@ def in_parts(t, h, x, p, data, work):
     for _ in range(MAX_TRIALS):
         at = t + (1.0 - left) * h
         keep(x, data, work)
-        linearise(at, x, p, data, dx, work)
+        linearise(False, at, x, p, data, dx, work)
         smooth = rosenbrock(at, part * h, x, p, data, work)
         again = smooth and too_rough(data, work)
         if again and part > MIN_PART:
@@ -780,8 +788,11 @@ def behind(last, t, x, p, data, y, work):
 
 
 @inlined
-def substep(last, t, h, x, p, data, y, work):
-    """One internal step of all parts and outputs after it, all of them if it is the `last`; returns its status."""
+def substep(again, last, t, h, x, p, data, y, work):
+    """One internal step of all parts and outputs after it, all of them if it is the `last`; returns its status.
+
+    `again` as of `linearise`.
+    """
     n = places.block_size(data)
     n_in = entry(D.N_IN, data)
     held = entry(D.W_HELD, data)
@@ -793,7 +804,7 @@ def substep(last, t, h, x, p, data, y, work):
             work[start + i] = x[i]
         for i in range(n_in):
             work[held + i] = work[entry(D.W_IN, data) + i]
-        linearise(t, x, p, data, work[places.w_rates(data) : places.w_rates(data) + n], work)
+        linearise(again, t, x, p, data, work[places.w_rates(data) : places.w_rates(data) + n], work)
         smooth = rosenbrock(t, h, x, p, data, work) and not too_rough(data, work)
     if smooth:
         if last and n > 0:
@@ -821,14 +832,15 @@ def step(t, h, x, u, p, data, y, work):
     steps = enter(t, h, data[D.INTERNAL_STEP], entry(D.N_U, data), u, n_x, x, saved)
     if steps == 0:
         return FAILED
-    if not known(t, x, u, data, work):
+    again = known(t, x, u, data, work)
+    if not again:
         take_inputs(u, data, work)
         carry(t, x, p, data, y_new, work)
     work[entry(D.W_KNOWN, data)] = HUGE * HUGE
     work[entry(D.W_COARSE, data)] = 0.0
     worst = OK
     for s in range(steps):
-        status = substep(s == steps - 1, t + s * (h / steps), h / steps, x, p, data, y_new, work)
+        status = substep(again and s == 0, s == steps - 1, t + s * (h / steps), h / steps, x, p, data, y_new, work)
         worst = status if status > worst else worst
         if worst == FAILED:
             break

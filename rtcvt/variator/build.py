@@ -117,6 +117,7 @@ def build_variator(
             tuple(place.row.name for place in (Y.OUTSIDE, Y.END_STOP, Y.FORCE_LIMITED)),
             kernels.brief,
             tuple(name for k, name in enumerate(outputs) if k not in layout.STATE_OUTPUTS),
+            kernels.again,
         ),
         output=kernels.output,
         step=kernels.step,

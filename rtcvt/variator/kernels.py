@@ -810,6 +810,13 @@ def linearise(t, x, u, p, data, f, jac, work):
 
 
 @kernel
+def again(t, x, u, p, data, f, jac, work):
+    """`linearise` after `output`, whose quantities are there, see `rtcvt.model.Coupling`."""
+    rates_of(x, u, p, data, f, work)
+    fast_jacobian(x, p, data, work, jac)
+
+
+@kernel
 def flange(k, x, u, p, data, work):
     """Speed of a pulley, or torque of the coupling before it, see `rtcvt.model.Coupling`."""
     if k == U.I:

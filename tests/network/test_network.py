@@ -108,9 +108,11 @@ def test_torques_at_nodes_have_the_order_of_the_states(folder, when, order):
     def change(text):
         text, n = re.subn(r"if last and n > 0:(\n +find_torques)", rf"if {when}:\1", text)
         assert n == 1
-        whole = "part_linearise(i, t, x, p, data, dx, work)"
         none = "work[places.jacobian(i, data) :][: places.part_states(i, data) ** 2] = 0.0"
-        return f"{text}\n\nexact = part_linearise\n\n\ndef {whole}:\n    exact{whole[14:]}\n    {none}\n"
+        for name in ("part_linearise", "part_again"):
+            given = "(i, t, x, p, data, dx, work)"
+            text += f"\n\n{name}_exact = {name}\n\n\ndef {name}{given}:\n    {name}_exact{given}\n    {none}\n"
+        return text
 
     found, start = [], [(f"{name}.gear.a.w_start", 4.0) for name in ("one", "rough")]
     for step in (1e-3, 5e-4, 2.5e-4):

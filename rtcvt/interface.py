@@ -13,7 +13,7 @@ Every result is a `rtcvt.Recording`: signals by name, with their units.
 from __future__ import annotations  # so that help() prints the names of types
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -617,7 +617,7 @@ class Unit:
         if errors is not False:
             path_of = None if errors is True else Path(errors)
             rows = error_rows(self.record, built.fidelity, parameters or {}, path_of, progress or _silent)
-        page = self.record.kind_record.page(built, self.record, rows)
+        page = self.record.kind_record.page(replace(built, bus=network), self.record, rows)
         if backend == "python":
             return _export_python(self.record, built.fidelity, file, substeps, parameters, page, rows)
         targets, measured = platforms or [_own_platform()], errors is not False

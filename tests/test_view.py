@@ -184,9 +184,8 @@ def recording(tmp_path_factory):
     from rtcvt.simulate import simulate
     from rtcvt.unitfile import parse_unit_file
 
-    text = shipped_units("variator")["pushbelt_cvt"].read_text(encoding="utf-8")
-    text = text.replace('# fields = ["flank_normal", "push"]', 'fields = ["flank_normal", "push"]')
-    unit = load_unit(parse_unit_file(text.replace("# cells = 16", "cells = 16"), "cvt"))
+    text = shipped_units("variator")["pushbelt_fields"].read_text(encoding="utf-8")
+    unit = load_unit(parse_unit_file(text.replace(', "tension"]', "]"), "cvt"))
     model = unit.build()
     result = simulate(model, unit.scenario[0], 0.02)
     signals = {v.name: Signal(result[v.name], v.unit) for v in model.select("input") + model.select("output")}

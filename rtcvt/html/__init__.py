@@ -225,15 +225,20 @@ def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
 
 
 def variable_tables(model: Model) -> str:
-    """All variables by causality."""
-    parts = []
-    for causality in ("input", "output", "parameter"):
-        chosen = model.select(causality)
+    """All variables by causality, inputs that a network brings apart."""
+    parts, carried = [], model.bus.inputs if model.bus else ()
+    groups = [(f"{kind.capitalize()}s", [v for v in model.select(kind) if v.name not in carried])
+              for kind in ("input", "output", "parameter")]  # fmt: skip
+    if carried:
+        groups.insert(
+            1, (f"Inputs from the network {text(model.bus.name)}", [model.variable(n) for n in sorted(carried)])
+        )
+    for title, chosen in groups:
         if not chosen:
             continue
         head = ("name", "unit", "start", "min", "max", "description")
         rows = [_variable_row(v, model) for v in chosen]
-        parts.append(f"<h3>{causality.capitalize()}s</h3>\n{table(head, rows, (2, 3, 4))}")
+        parts.append(f"<h3>{title}</h3>\n{table(head, rows, (2, 3, 4))}")
     return "".join(parts)
 
 

@@ -295,6 +295,7 @@ def test_the_manifest_and_the_terminal_are_those_of_the_standard(folder):
     ]  # fmt: skip
     description = etree.parse(str(folder / "modelDescription.xml"))
     assert [m.tag for m in description.getroot() if m.tag in ("ModelExchange", "CoSimulation")] == ["CoSimulation"]
+    assert "Inputs from the network network" in (folder / "documentation" / "index.html").read_text()
     assert (folder / "documentation" / "network.dbc").read_bytes() == DBC.read_bytes()
 
 

@@ -284,6 +284,11 @@ _STEP_LIMITS = (
         lambda m, wide: joint.largest_step(wide.joint, wide.body.Theta_y),
         "the limit of joints as stiff as contacts.k_R",
     ),
+    _StepLimit(
+        {"scheme": ("multirate",), "model": ("spatial", "mirrored")},
+        lambda m, wide: stability.largest_tracked_step(m.belt, wide.guides[0].tracking),
+        "the limit of tracking as stiff as spatial.tracking, which scheme explicit has not",
+    ),
 )
 
 

@@ -9,15 +9,20 @@ W is largest for an element that rolls while it moves laterally, pressed by both
 and up to a fifth more with the loose sheave under all its points. For the radial motion, the only one of the hybrid
 model, a flank acts by sin(delta_0) only, 17 /kg. A flank's damper, given as a fraction of the critical one of the
 radial motion, therefore limits the step of the spatial model, for any steps of the rings.
+
+In the multirate scheme ring tracking of slope k acts on the ring a quarter of a step late. A ring of the mass m by
+element that swings on a span, where no saddle rubs, then grows with the rate k dt/(8 m).
 """
 
 import numpy as np
 
 from rtcvt.offline.pushbelt.contact.flank import face
 from rtcvt.offline.pushbelt.spatial.element import Body
+from rtcvt.offline.pushbelt.spatial.tracking import Tracking
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
 
 POINTS = 2  # of a flank
+LARGEST_GROWTH = 50.0  # of a ring's swing on a span [1/s]
 
 
 def mobility(belt: Belt, body: Body, sheaves: Sheaves) -> float:
@@ -43,3 +48,9 @@ def largest_step(belt: Belt, body: Body, sheaves: Sheaves) -> float:
     """Largest stable step [s] of elements and sheaves by springs and dampers of the flanks."""
     c, d = belt.c_el / (POINTS * belt.cos_d), belt.d_el / (POINTS * belt.cos_d**2)
     return float((np.sqrt(d * d + 4.0 * c / mobility(belt, body, sheaves)) - d) / c)
+
+
+def largest_tracked_step(belt: Belt, law: Tracking) -> float:
+    """Largest step [s] of the multirate scheme by ring tracking around the middle of the saddle."""
+    m = 0.5 * belt.rhoA * belt.l_R / belt.N_E
+    return 8.0 * m * LARGEST_GROWTH / -law.slope_2 if law.slope_2 < 0.0 else np.inf

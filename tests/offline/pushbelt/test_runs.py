@@ -302,6 +302,16 @@ def test_stiff_joints_bound_the_step(model, most):
         prepare(stiff, replace(run, settings=replace(run.settings, step=1.1 * most)))
 
 
+def test_stiff_tracking_bounds_the_multirate_step():
+    """Held for a step, it would make rings swing on the spans: a bilateral pillar needs the explicit scheme."""
+    pillar = UNIT.model_copy(update={"spatial": UNIT.spatial.model_copy(update={"tracking": (50.0, 100.0)})})
+    run = a_case("OD", plot_step=1e-4, model="spatial", scheme="multirate", flank_points=2, step=1e-6)
+    with pytest.raises(InputError, match=r"step = 1e-06: at most 2\.\d+e-07 s: the limit of tracking"):
+        prepare(pillar, run)
+    assert prepare(UNIT, run).clock.step == pytest.approx(1e-6)
+    prepare(pillar, replace(run, settings=replace(run.settings, scheme="explicit")))
+
+
 def test_belt_that_leaves_its_place_ends_the_run(tmp_path):
     path = tmp_path / "run.h5"
     wild = a_case(plot_step=1e-4, step=1e-5)  # ten times what the explicit scheme bears

@@ -9,11 +9,15 @@ v_mu FILE    thrust ratio, slip and losses at ten points of the operating range 
              the flanks is regularised; FILE has a line for each run; the same command continues from it
 steps        thrust ratio of OD, MED and LOW over the step, both schemes
 threads      cost of dividing work of a few microseconds between two threads
+decoupled UNIT   thrust ratio of OD and LOW by the decoupled law with c_el of the coupled law's mean penetration
+stops        MED, OD and LOW between two end stops, with the primary's torque that a run with its speed has
 """
 
 import json
 import sys
+import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,9 +29,12 @@ from numpy.typing import NDArray
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model, State
 from rtcvt.offline.pushbelt.ring import ring_set
-from rtcvt.offline.pushbelt.run.prepare import start_of
-from rtcvt.offline.pushbelt.run.schedule import Point
+from rtcvt.offline.pushbelt.run.prepare import prepare, start_of
+from rtcvt.offline.pushbelt.run.reading import open_run
+from rtcvt.offline.pushbelt.run.schedule import Case, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
+from rtcvt.offline.pushbelt.run.windows import STEADY, summary
 from rtcvt.offline.pushbelt.unit.initial import Start, start_state
 from rtcvt.offline.pushbelt.unit.parameters import (
     FORCE,
@@ -35,9 +42,11 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     TORQUE,
     Belt,
     Boundary,
+    Parameters,
     Sheaves,
     belt,
     boundary_at,
+    influence_numbers,
     load_parameters,
     sheaves,
 )
@@ -372,6 +381,48 @@ def threads() -> None:
         print(f"one thread {line[0]}; divided {line[1]}")
 
 
+def same_penetration(unit: Parameters, run: Run) -> list[float]:
+    """c_el [N/m] by pulley with which an element sinks into a rigid sheave as far as it does, in the mean over the arc,
+    with its own into one that deflects under an even load (`initial.sheaves_at`)."""
+    made = prepare(unit, run)
+    b, s, g = made.model.belt, sheaves(unit), made.start.steady.geometry
+    found = []
+    for r, wrap in ((g.r_I, g.wrap_I), (g.r_O, g.wrap_O)):
+        C = influence_numbers(s, r - (b.h_P + 0.5 * b.h_ring - b.y_P))
+        mean = float(C @ np.sinc(np.arange(len(C)) * wrap / (2.0 * np.pi)) ** 2)
+        found.append(b.N_E / b.N_E0 / (1.0 / b.c_el + wrap * (r - b.h_off) / b.t_R * mean))
+    return found
+
+
+def settled(unit: Parameters, run: Run) -> dict[str, float]:
+    """Means over the last passage of the belt in a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(unit, run, Path(folder) / "run.h5", unit.text)
+        with open_run(Path(folder) / "run.h5") as file:
+            return {name: float(values[STEADY]) for name, values in summary(file).items()}
+
+
+def decoupled(name: str) -> None:
+    unit = load_parameters(name)
+    for case in ("OD", "LOW"):
+        run = Run(case, Case(case, seed=1), Settings(law="decoupled"), settle=2.3, plot_step=PLOT)
+        each = same_penetration(unit, run)
+        for c_el in (unit.contacts.c_el, 2.0 / (1.0 / each[0] + 1.0 / each[1]), *each):
+            other = unit.model_copy(update={"contacts": unit.contacts.model_copy(update={"c_el": c_el})})
+            print(f"{case}, c_el {c_el:.3g} N/m: thrust ratio {settled(other, run)['thrust_ratio']:.4f}", flush=True)
+
+
+def stops() -> None:
+    for case, row in (("MED", 3), ("OD", 0), ("LOW", 0)):
+        run = Run(case, Case(case, row), settle=2.3, plot_step=PLOT)
+        a, old = settled(UNIT, run), UNIT.get_case(case)
+        inputs = {"rate_I": 0.0, "rate_O": 0.0, "F_CO": a["F_O"], "M_I": -a["M_I"], "omega_O": a["omega_O"]}
+        new = old.model_copy(update={"inputs": inputs, "M_O": (), "xi": ()})
+        b = settled(UNIT.model_copy(update={"case": (new,)}), replace(run, start=Case(case)))
+        print(case, *(f"{k} {a[k]:.5g} -> {b[k]:.5g}" for k in ("omega_I", "F_I", "F_O", "M_O")), flush=True)
+
+
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads)}
+    known = (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads, decoupled, stops)
+    studies = {f.__name__: f for f in known}
     studies[sys.argv[1]](*sys.argv[2:])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from rtcvt.errors import InputError, near
-from rtcvt.lazily import lazily
+from rtcvt.lazily import help_texts, lazily
 from rtcvt.unitfile import MAX_SUBSTEPS, Name, Record, UnitFile, located, read_unit_file
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ __all__ = [
     "Task",
     "Unit",
     "cell",
+    "help_texts",
     "kind_named",
     "kind_of_file",
     "kinds",

@@ -1,7 +1,9 @@
-"""Functions by name, for functions that need more packages than the module that names them."""
+"""What a record names and others load: functions by name, which may need more packages than the record, and texts."""
 
+import tomllib
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
@@ -13,3 +15,8 @@ def lazily(place: str) -> Callable[..., Any]:
         return getattr(import_module(module), name)(*values, **named)
 
     return call
+
+
+def help_texts(module: str) -> dict[str, str]:
+    """Paragraphs for the help of commands, by command: ``help.toml`` in the folder of a module's file."""
+    return tomllib.loads(Path(module).with_name("help.toml").read_text(encoding="utf-8"))

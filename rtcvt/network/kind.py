@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from rtcvt.kind import Kind, Option, Task, lazily
+from rtcvt.kind import Kind, Option, Task, help_texts, lazily
 
 
 def _files_beside(system: Any) -> list[Path]:
@@ -22,18 +22,7 @@ def _files_beside(system: Any) -> list[Path]:
     ]
 
 
-_CHECK = """A system with rigid models of its components is compared with that of their other models, hybrid or full, by
-speeds and torques at connected flanges. Exits with code 1 if an error exceeds the limit of the scenario.
-
-[bold]JSON keys of a system:[/] unit, against (models by component), parameters, passed, failures, errors: scenario,
-signal, unit, nrms, limit, peak."""
-
-_MAP = """A system is linearised along a scenario: frequencies and damping of its modes over the engine's speed, and
-where the engine's orders pass them (Campbell diagram).
-
-[bold]JSON keys of a system:[/] unit, scenario, orders, time_s, speed_rad_s, modes by their leading state (frequency_Hz,
-damping), meetings: span (the state), order, speed, frequency."""
-
+HELP = help_texts(__file__)
 KIND = Kind(
     names=("system",),
     title="systems",
@@ -49,7 +38,7 @@ KIND = Kind(
             Option("orders", "Engine orders, with commas between; default: 0.5,1,2,4."),
             Option("points", "Of the run at which the system is linearised; default: 200.", int, minimum=1),
         ),
-        help=_MAP,
+        help=HELP["map"],
     ),
-    check=Task(lazily("rtcvt.offline.systems:check"), takes=("settings", "scenario"), help=_CHECK),
+    check=Task(lazily("rtcvt.offline.systems:check"), takes=("settings", "scenario"), help=HELP["check"]),
 )

@@ -7,22 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rtcvt.errors import ask
-from rtcvt.kind import Kind, Option, Task, lazily
+from rtcvt.kind import Kind, Option, Task, help_texts, lazily
 from rtcvt.quantity import to_si
-
-_CHECK = """The hybrid and the rigid model of a variator are compared with runs of the full model that were not used for
-the reduction: operating points, force steps, transients. The shipped laws are compared with the spatial belt, the
-planar laws with the planar belt. Tables of these runs are shipped with the reduced model. --fresh repeats the runs, an
-hour or two on two processors, in a folder next to the report; an interrupted check continues. --runs uses other runs
-and writes their tables next to the report. --pool adds the errors of an earlier check. Exits with code 1 if the hybrid
-model exceeds a limit; the report divides its errors into parts.
-
-[bold]JSON keys of a variator:[/] unit, belt (spatial, hybrid: the planar one), runs (whose settled states are
-compared), unsettled (names), failures, strata (by part of the plan), figures: name, statistic, limit, value (by model),
-parts (of the hybrid model's error), worst (by model: run, value), within (how many runs keep the limit, of how many),
-reached, cause; coverage: by output, states and the shares of their errors within one and two of its uncertainty;
-settled: by run and by model or part, thrust_ratio, slip, efficiency, loss [W], others; planar: the same of the planar
-laws; model, errors: for --pool."""
 
 
 def _files_beside(unit: Any) -> list[Path]:
@@ -58,6 +44,7 @@ _OF_BELT = {
 }  # parameters of the unit that its belt's file has too
 _tell = cache(logging.getLogger("rtcvt").warning)
 
+HELP = help_texts(__file__)
 KIND = Kind(
     names=("variator",),
     title="variators",
@@ -78,7 +65,7 @@ KIND = Kind(
                 "pool", "Together with the errors in this file, which --json has written.", Path, metavar="FILE.json"
             ),
         ),
-        help=_CHECK,
+        help=HELP["check"],
     ),
     view=lazily("rtcvt.offline.variator.scene:scene"),
     figures=lazily("rtcvt.offline.variator.check_task:figures"),

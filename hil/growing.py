@@ -21,10 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.recording import (
-    is_special,
-    put_in_place,
-)
+from rtcvt.recording import is_special, put_in_place
 
 Array = NDArray[np.float64]
 

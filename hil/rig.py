@@ -221,16 +221,7 @@ def run_rig(
                 real_time(privileged, BUS_PRIORITY) as granted,
             ):
                 running = Running(
-                    loop,
-                    host,
-                    job.inputs,
-                    job.outputs,
-                    job.parameters,
-                    job.rig.faults,
-                    h,
-                    loop.y_fallback,
-                    stop,
-                    [],
+                    loop, host, job.inputs, job.outputs, job.parameters, job.rig.faults, h, loop.y_fallback, stop, []
                 )
                 del granted["scheduler"]  # of this thread; only that of the loop matters
                 about = granted | environment()

@@ -132,9 +132,7 @@ def speed_map(
     rise = f"({forward * (high - low) / ramp!r})*clip(t - {began + kept!r}, 0, {ramp!r})"
     mean = f"({forward * low!r})*min(t/{START!r}, 1) + {rise}"
     scenario = Scenario(
-        name="map",
-        duration=began + duration,
-        inputs={f"{driver}.w": f"engine_order({mean}, {orders[0]!r}, {share!r})"},
+        name="map", duration=began + duration, inputs={f"{driver}.w": f"engine_order({mean}, {orders[0]!r}, {share!r})"}
     )
     run = simulate(model, scenario, progress=progress)
     asked = low + (high - low) / ramp * np.clip(run.time - (began + kept), 0.0, ramp)

@@ -20,18 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rtcvt.errors import InputError
-    from rtcvt.interface import (
-        FullRun,
-        Instance,
-        Unit,
-        campaign,
-        check,
-        load,
-        read,
-        reduce,
-        sweep,
-        units,
-    )
+    from rtcvt.interface import FullRun, Instance, Unit, campaign, check, load, read, reduce, sweep, units
     from rtcvt.recording import Recording
 
 __version__ = "1.0.0rc1"

@@ -42,19 +42,7 @@ if TYPE_CHECKING:
     from rtcvt.offline.variator.reduction import Reduction
     from rtcvt.sweeping import Method, Values
 
-__all__ = [
-    "FullRun",
-    "Input",
-    "Instance",
-    "Unit",
-    "campaign",
-    "check",
-    "load",
-    "read",
-    "reduce",
-    "sweep",
-    "units",
-]
+__all__ = ["FullRun", "Input", "Instance", "Unit", "campaign", "check", "load", "read", "reduce", "sweep", "units"]
 
 Array = NDArray[np.float64]
 Quantity = float | str  # a number in SI units, or a text with a unit: "20 N.m"

@@ -21,15 +21,7 @@ from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial.start import lift
 from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.kinematics import misalignment, radius_at_one
-from rtcvt.offline.pushbelt.unit.parameters import (
-    FORCE,
-    RATE,
-    SPEED,
-    Boundary,
-    belt,
-    boundary_at,
-    sheaves,
-)
+from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, SPEED, Boundary, belt, boundary_at, sheaves
 from rtcvt.offline.pushbelt.unit.taut_path import taut_path
 from studies.pushbelt import PLOT, UNIT, set_out
 

@@ -416,15 +416,7 @@ def _command(words: list[str], folder: Path, said: Path, room: int) -> None:
     __main__.main()
 
 
-SIGNS = (
-    *"$_\\^{}%&#=+-@'\"<>;,.[]| \t\n0ax\u00e9\u6f22\u202e",
-    r"\frac{",
-    "$x^2$",
-    "_child0",
-    "]]>",
-    "-->",
-    "&amp;",
-)
+SIGNS = (*"$_\\^{}%&#=+-@'\"<>;,.[]| \t\n0ax\u00e9\u6f22\u202e", r"\frac{", "$x^2$", "_child0", "]]>", "-->", "&amp;")
 
 
 def names(count: int, folder: Path) -> Outcome:

@@ -346,13 +346,7 @@ def run(name: str) -> Figures:
 def main(chosen: Iterable[str]) -> None:
     """Write the figures of the checks whose names contain one of `chosen`, of all without."""
     data = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {"checks": {}, "limits": {}}
-    for name in (
-        *sorted(shipped_units("gear_system")),
-        *VARIATOR,
-        *EVENTS,
-        "toroidal_kers traction",
-        *BELTS,
-    ):
+    for name in (*sorted(shipped_units("gear_system")), *VARIATOR, *EVENTS, "toroidal_kers traction", *BELTS):
         if not chosen or any(part in name for part in chosen):
             data["checks"][name] = run(name)
             if name.startswith("pushbelt_cvt"):

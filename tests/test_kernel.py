@@ -163,12 +163,7 @@ def test_what_kernels_called_is_called_from_python_later(tmp_path, monkeypatch):
         assert [getattr(floors, name)(1.0) for name in order] == [{"outer": 4.0, "inner": 2.0}[n] for n in order]
     for file in tmp_path.rglob("*.nbc"):
         file.unlink()
-    for order, found in (
-        (("outer",), 0),
-        (("inner",), 0),
-        (("outer",), 1),
-        (("inner",), 1),
-    ):
+    for order, found in ((("outer",), 0), (("inner",), 0), (("outer",), 1), (("inner",), 1)):
         monkeypatch.delitem(sys.modules, "floors", raising=False)
         floors = importlib.import_module("floors")
         assert [getattr(floors, name)(1.0) for name in order] == [{"outer": 4.0, "inner": 2.0}[n] for n in order]

@@ -115,10 +115,7 @@ def test_not_toml_not_text_not_there(tmp_path):
 
 def test_angle_and_direction_agree(tmp_path):
     data = changed("toroidal_kers", "gears", "c", "axis", value={"through": [0, "r_b1"], "angle": "theta - pi/2"})
-    a, b = (
-        build_model(load_unit(write(tmp_path, data)), "rigid"),
-        build_model(load_unit("toroidal_kers"), "rigid"),
-    )
+    a, b = (build_model(load_unit(write(tmp_path, data)), "rigid"), build_model(load_unit("toroidal_kers"), "rigid"))
     for model in (a, b):
         i = started(model)
         i.set("control.tau_des", 3.0)

@@ -30,16 +30,7 @@ def frames_in(branch):
     return round(branch.duration * FRAMES)
 
 
-def write_run(
-    path,
-    name="point-000",
-    branches=(SHORT, LONG),
-    ended=None,
-    scale=1.0,
-    slip=0.0,
-    elements=False,
-    **attrs,
-):
+def write_run(path, name="point-000", branches=(SHORT, LONG), ended=None, scale=1.0, slip=0.0, elements=False, **attrs):
     """A run of two revolutions of settling and `branches`.
 
     Fields are `SHAPE` times `scale` times 1 + number of the phase, and what averages out over a revolution. In the

@@ -79,10 +79,7 @@ FMI3_FOLDERS = {  # others as above
     "linux32": "x86-linux",
     "win32": "x86-windows",
 }
-FALLBACKS = {
-    "aarch64-linux": "linux64",
-    "aarch64-darwin": "darwin64",
-}  # where some look on ARM, as FMPy
+FALLBACKS = {"aarch64-linux": "linux64", "aarch64-darwin": "darwin64"}  # where some look on ARM, as FMPy
 LOG_CATEGORIES = {
     "logStatusDiscard": "Steps and results that are not finite; the state is as it was.",
     "logStatusError": "Values and calls that are not allowed; they change nothing.",

@@ -59,12 +59,7 @@ def array_lengths(rows: Rows) -> list[int]:
 
 
 def fmi3_description(
-    model: Model,
-    rows: Rows,
-    identifier: str,
-    token: str,
-    categories: Mapping[str, str],
-    stop_time: float = 1.0,
+    model: Model, rows: Rows, identifier: str, token: str, categories: Mapping[str, str], stop_time: float = 1.0
 ) -> Element:
     """The ``fmiModelDescription`` element of a native unit.
 

@@ -45,12 +45,7 @@ SCHEDULED = "not offered: all equations of a step form one task with one period,
 
 
 def write_sheet(
-    root: Path,
-    model: Model,
-    about: Mapping[str, Any],
-    rows: Rows,
-    lengths: Sequence[int],
-    scenario: Scenario | None,
+    root: Path, model: Model, about: Mapping[str, Any], rows: Rows, lengths: Sequence[int], scenario: Scenario | None
 ) -> None:
     """Write a unit's data sheet into its documentation.
 

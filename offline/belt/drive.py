@@ -108,11 +108,7 @@ def contact_area(unit: BeltUnit, path: BeltPath, elements: int, segments: int) -
 
 
 def build(
-    unit: BeltUnit,
-    *,
-    elements: int | None = None,
-    segments: int | None = None,
-    step: float | None = None,
+    unit: BeltUnit, *, elements: int | None = None, segments: int | None = None, step: float | None = None
 ) -> Drive:
     """The drive in static equilibrium without friction.
 

@@ -37,11 +37,7 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
     require_writable(path, given["figures"])
     last = round(1e3 * chosen.duration)
     outcome = simulate_full(
-        drive,
-        chosen,
-        path,
-        resume=given["resume"],
-        progress=lambda t, _: progress(chosen.name, round(1e3 * t), last),
+        drive, chosen, path, resume=given["resume"], progress=lambda t, _: progress(chosen.name, round(1e3 * t), last)
     )
     found = figures(outcome)
     title = (

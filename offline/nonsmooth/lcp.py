@@ -303,11 +303,7 @@ def _after_descent(A, b, tolerance, limit):
 
 
 def newton(
-    A: ArrayLike,
-    b: ArrayLike,
-    start: ArrayLike | None = None,
-    tolerance: float = 1e-10,
-    limit: int = 10_000,
+    A: ArrayLike, b: ArrayLike, start: ArrayLike | None = None, tolerance: float = 1e-10, limit: int = 10_000
 ) -> LcpSolution:
     """Solve ``0 <= A z + b _|_ z >= 0`` by the non-smooth Newton method in proximal form, eqs. (5.44)-(5.48).
 

@@ -113,11 +113,7 @@ def reduce(
         {k: peak(s, k) for k in PEAKS}, t, folds(s)[s.run] % FOLDS, peak_units
     )
     fields = reduce_fields(
-        {k: s.fields[k] for k in KEPT},
-        t,
-        s.run,
-        units,
-        lambda k, _: tell("regression", 2 + len(LAWS) + k, work),
+        {k: s.fields[k] for k in KEPT}, t, s.run, units, lambda k, _: tell("regression", 2 + len(LAWS) + k, work)
     )
 
     points = scaled(coordinates[:4], SHIFT, s.point[settled])

@@ -8,21 +8,7 @@ from rtcvt.belt.arms import arm_rates, limits_by_arms, way_lever, way_rate
 from rtcvt.belt.decoupler import clutch_torque, decoupler_rates
 from rtcvt.belt.flow import end_source, flows, gates, ratio, start_source
 from rtcvt.belt.friction import set_limits
-from rtcvt.belt.layout import (
-    N_GIVEN,
-    Arc,
-    ArmX,
-    BeltP,
-    Cell,
-    D,
-    DecouplerX,
-    Face,
-    Flange,
-    GivenX,
-    Rim,
-    Span,
-    Wrap,
-)
+from rtcvt.belt.layout import N_GIVEN, Arc, ArmX, BeltP, Cell, D, DecouplerX, Face, Flange, GivenX, Rim, Span, Wrap
 from rtcvt.kernel import kernel
 
 T_Q = 5e-3  # [s]

@@ -408,13 +408,7 @@ class DecouplerY(Rows):
     W = Row(
         "{pulley}.w_pulley", "rad/s", "speed of pulley {pulley}, anticlockwise positive", nominal=100.0, display="rpm"
     )
-    TWIST = Row(
-        "{pulley}.twist",
-        "rad",
-        "twist of the spring of the decoupler of {pulley}",
-        nominal=0.1,
-        display="deg",
-    )
+    TWIST = Row("{pulley}.twist", "rad", "twist of the spring of the decoupler of {pulley}", nominal=0.1, display="deg")
     M = Row(
         "{pulley}.M_decoupler",
         "N.m",

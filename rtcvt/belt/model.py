@@ -6,20 +6,7 @@ from numpy.typing import NDArray
 from rtcvt.belt import kernels, layout
 from rtcvt.belt.arm_geometry import INTERVALS, bending, lever, nodes, over_angle, preload
 from rtcvt.belt.geometry import BeltPath
-from rtcvt.belt.layout import (
-    ArmP,
-    ArmX,
-    ArmY,
-    BeltP,
-    D,
-    DecouplerP,
-    DecouplerX,
-    DecouplerY,
-    Flange,
-    GivenX,
-    PulleyY,
-    Y,
-)
+from rtcvt.belt.layout import ArmP, ArmX, ArmY, BeltP, D, DecouplerP, DecouplerX, DecouplerY, Flange, GivenX, PulleyY, Y
 from rtcvt.belt.span_ends import Spans, spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError

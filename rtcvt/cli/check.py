@@ -6,17 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from rtcvt.cli.console import (
-    Json,
-    ScenarioName,
-    Settings,
-    UnitName,
-    assignments,
-    for_kinds,
-    notes,
-    say,
-    write_page,
-)
+from rtcvt.cli.console import Json, ScenarioName, Settings, UnitName, assignments, for_kinds, notes, say, write_page
 
 
 @for_kinds(lambda kind: kind.check)

@@ -7,17 +7,7 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from rtcvt.cli import completion
-from rtcvt.cli.console import (
-    Model,
-    Settings,
-    Substeps,
-    UnitName,
-    assignments,
-    command,
-    progress_bar,
-    say,
-    seconds,
-)
+from rtcvt.cli.console import Model, Settings, Substeps, UnitName, assignments, command, progress_bar, say, seconds
 from rtcvt.errors import InputError
 
 

@@ -128,8 +128,7 @@ def run(
         str, typer.Option(help="After which an input without a new bus value falls back.")
     ] = "100 ms",
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Recording: FILE.mf4, ASAM MDF 4, or FILE.h5."),
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording: FILE.mf4, ASAM MDF 4, or FILE.h5.")
     ] = None,
     record: Annotated[
         list[str] | None,

@@ -9,14 +9,7 @@ from rtcvt.model.places import entry
 from rtcvt.model.stepping import HUGE, MAX_TRIALS, MIN_PART, REFINEMENT, enter, leave, rough, start_status
 from rtcvt.network import places
 from rtcvt.network.layout import N_SHAFT_Y, D, Op, ShaftP, ShaftY
-from rtcvt.numerics.integrators import (
-    ROS3_GAMMA,
-    ROS3_STAGES,
-    ros3_error,
-    ros3_new,
-    ros3_side,
-    ros3_stage,
-)
+from rtcvt.numerics.integrators import ROS3_GAMMA, ROS3_STAGES, ros3_error, ros3_new, ros3_side, ros3_stage
 from rtcvt.numerics.linalg import core_lu, core_solve, lu, lu_solve
 
 ERROR_BOUND = 1e-3  # of a step, relative to a state's typical value plus its own

@@ -326,12 +326,7 @@ COUPLING_D = Row(
 )
 GEAR_START = Row("gear.{name}.w_start", "rad/s", "start speed of gear {name}", display="rpm")
 CONTACT_ETA = Row(
-    "contact.{name}.eta",
-    "1",
-    "efficiency of the contact of {i} and {j}, on its carrier",
-    0.01,
-    1.0,
-    tunable=True,
+    "contact.{name}.eta", "1", "efficiency of the contact of {i} and {j}, on its carrier", 0.01, 1.0, tunable=True
 )
 CONTACT_PLAY = Row("contact.{name}.play", "m", "play of the contact of {i} and {j}", 1e-9, display="mm")
 ELEMENT_C = Row("{name}.C", "N.m", "torque capacity of {about}", 0.0, tunable=True)

@@ -41,13 +41,7 @@ _ERRORS = {  # of the reduction, by whether there are other runs
         "efficiency": "efficiency, in points",
         "shift": "shift rate, over its RMS",
     },
-    False: {
-        "zeta": "thrust ratio",
-        "e": "slip, in points",
-        "c": "creep",
-        "lambda": "loss",
-        "k": "shift rate",
-    },
+    False: {"zeta": "thrust ratio", "e": "slip, in points", "c": "creep", "lambda": "loss", "k": "shift rate"},
 }
 
 

@@ -217,10 +217,7 @@ def test_fuel_is_corrected_for_what_is_stored():
     assert found.corrected == (4.5, None)
     assert found.title == "6.00 l/100 km (4.50 corrected for stored energy)"
     assert found._replace(stored=0.0, starter=1.0).corrected == (7.5, None)
-    assert found._replace(stored=0.0, battery=2.0, kwh=1.0).corrected == (
-        9.0,
-        1.0,
-    )  # a hybrid
+    assert found._replace(stored=0.0, battery=2.0, kwh=1.0).corrected == (9.0, 1.0)  # a hybrid
     assert found._replace(stored=0.0).title == "6.00 l/100 km"
 
 

@@ -481,8 +481,7 @@ def test_the_message_says_what_was_called_when(native_host):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [({"guid": "other"}, "that of this unit"), ({"instanceName": ""}, "needs a name")],
+    ("change", "message"), [({"guid": "other"}, "that of this unit"), ({"instanceName": ""}, "needs a name")]
 )
 def test_a_wrong_instantiation_is_refused(unpacked_native, change, message):
     description = fmpy.read_model_description(str(unpacked_native["kers"]))

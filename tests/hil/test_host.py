@@ -118,10 +118,7 @@ def test_a_unit_that_dies_leaves_the_rig_alive(hostile, folder, tmp_path, monkey
     assert not part_name(tmp_path / "run.h5").exists()
 
 
-@pytest.mark.parametrize(
-    ("misdeed", "bus"),
-    [("random", True), ("ones", False)],
-)
+@pytest.mark.parametrize(("misdeed", "bus"), [("random", True), ("ones", False)])
 def test_a_unit_that_writes_over_shared_memory_leaves_the_rig_alive(hostile, folder, tmp_path, misdeed, bus):
     attachments = [can_attachment(next(channels))] if bus else []
     report = run_rig(hostile, H, None, scenario(misdeed), None, tmp_path / "run.h5", attachments)
@@ -178,13 +175,7 @@ def test_a_unit_that_hangs_is_given_up(hostile, folder, tmp_path):
     channel = next(channels)
     with Ear(channel) as ear:
         report = run_rig(
-            hostile,
-            H,
-            None,
-            scenario("hang", 10.0),
-            Rig(patience=0.8),
-            tmp_path / "run.mf4",
-            [can_attachment(channel)],
+            hostile, H, None, scenario("hang", 10.0), Rig(patience=0.8), tmp_path / "run.mf4", [can_attachment(channel)]
         )
     assert (
         report.message == "the unit was given up: a step did not return within 0.8 s at t = 0.3 s; it gave no message"

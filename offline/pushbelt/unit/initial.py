@@ -185,10 +185,7 @@ def sheaves_at(belt: Belt, sheaves: Sheaves, geometry: Closure, F_CI: float, F_C
     """Positions and rates, each (2, 4), of the sheaves under evenly spread clamping forces [N]; rates are zero."""
     s = np.zeros((2, 4))
     depth = belt.h_P + 0.5 * belt.h_ring - belt.y_P
-    pulleys = (
-        (geometry.r_I, geometry.wrap_I, F_CI, 1.0),
-        (geometry.r_O, geometry.wrap_O, F_CO, -1.0),
-    )
+    pulleys = ((geometry.r_I, geometry.wrap_I, F_CI, 1.0), (geometry.r_O, geometry.wrap_O, F_CO, -1.0))
     for k, (r, wrap, F, side) in enumerate(pulleys):
         r_P = r - depth
         spread = np.sinc(np.arange(len(sheaves.a)) * wrap / (2.0 * np.pi)) ** 2

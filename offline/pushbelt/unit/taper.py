@@ -78,13 +78,7 @@ def tapered_path(geometry: Closure, d_A: float, r_st: float) -> Path:
     """The belt's path with cat's backs: per strand a tangent, an arc of radius `r_st` [m], a tangent."""
     upper = cats_back_centre(geometry, d_A, r_st)
     O, I = np.zeros(2), np.array([d_A, 0.0])  # noqa: E741
-    circles = [
-        (O, geometry.r_O),
-        (upper, r_st),
-        (I, geometry.r_I),
-        (upper * (1.0, -1.0), r_st),
-        (O, geometry.r_O),
-    ]
+    circles = [(O, geometry.r_O), (upper, r_st), (I, geometry.r_I), (upper * (1.0, -1.0), r_st), (O, geometry.r_O)]
     tangents, normals = [], []
     for (A, r_A), (B, r_B) in pairwise(circles):
         D = B - A

@@ -125,10 +125,7 @@ PARAMETERS: dict[str, tuple[Callable[[Parameters, float], Parameters], str]] = {
     "k_R": (_contact("k_R"), "stiffness of the rocking edge [N/m]"),
     "mu": (lambda p, x: _friction(p, mu=x), "friction of element and sheave"),
     "mu_R": (_contact("mu_R"), "friction of element and ring"),
-    "v_mu": (
-        lambda p, x: _friction(p, v_mu=min(max(x, V_MU[0]), V_MU[1])),
-        "slip of the flanks' full friction [m/s]",
-    ),
+    "v_mu": (lambda p, x: _friction(p, v_mu=min(max(x, V_MU[0]), V_MU[1])), "slip of the flanks' full friction [m/s]"),
 }
 
 

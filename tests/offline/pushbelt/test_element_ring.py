@@ -224,12 +224,7 @@ def test_friction_of_a_steady_slip_is_the_law_whatever_the_step(v: float, p: er.
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    G=st.floats(1e-12, 0.1),
-    f_n=st.floats(0.0, 5e3),
-    share=st.floats(-1.0, 1.0),
-    v=st.floats(-30.0, 30.0),
-)
+@given(G=st.floats(1e-12, 0.1), f_n=st.floats(0.0, 5e3), share=st.floats(-1.0, 1.0), v=st.floats(-30.0, 30.0))
 def test_the_proximal_step_solves_its_equation_in_the_cone(G: float, f_n: float, share: float, v: float) -> None:
     p = er.Unilateral(N, 0.0, 0.0, 0.0, 0.0, 250.0, 2000.0, 1.0, 0.0, 0.05, 0.01)
     f_0 = share * p.mu * f_n

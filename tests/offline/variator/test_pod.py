@@ -5,15 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
-from rtcvt.offline.variator.pod import (
-    coefficients,
-    modes_for,
-    pod,
-    projection_error,
-    reconstruction,
-    scales,
-    stacked,
-)
+from rtcvt.offline.variator.pod import coefficients, modes_for, pod, projection_error, reconstruction, scales, stacked
 
 
 @pytest.fixture

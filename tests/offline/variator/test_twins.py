@@ -13,15 +13,7 @@ from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 from rtcvt.offline.variator import campaign as engine
 from rtcvt.offline.variator import tasks
 from rtcvt.offline.variator.plan import load_plan, names_of, runs_of
-from rtcvt.offline.variator.twins import (
-    ACROSS,
-    MIN_POINTS,
-    Twins,
-    across_of,
-    differences,
-    laws,
-    load_twins,
-)
+from rtcvt.offline.variator.twins import ACROSS, MIN_POINTS, Twins, across_of, differences, laws, load_twins
 
 UNIT = load_parameters("pushbelt_24mm")
 PLAN = text_of("units/twins.toml")

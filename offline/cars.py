@@ -290,8 +290,7 @@ def _over_time(drives: Sequence[Drive]) -> str:
                         ax.fill_between(
                             d.time, middle - wide, middle + wide, color=colour, alpha=0.25, lw=0, label=told
                         )
-            ax.set_title(title)
-            ax.set_ylabel("" if unit == "1" else unit)
+            ax.set(title=title, ylabel="" if unit == "1" else unit)
             names_beside(ax)
         grid[-1, 0].set_xlabel("time [s]")
     return shown("Extremes of each interval." if len(drives[0].time) > 800 else "Signals.")

@@ -214,8 +214,7 @@ def _comparison(c: Comparison, k: int) -> str:
                 full, fast = c.pairs[names[i]]
                 time = c.full.time[: full.size]
                 compared(ax, time, full, fast)
-                ax.set_title(names[i])
-                ax.set_ylabel(_SHOWN[UNITS[kinds[names[i]]]])
+                ax.set(title=names[i], ylabel=_SHOWN[UNITS[kinds[names[i]]]])
                 ax.tick_params(labelbottom=i == len(names) - 1)
             grid[len(names) - 1, j].set_xlabel("time [s]")
     about = c.full.case.scenario.description
@@ -250,9 +249,7 @@ def _panel(ax: Axes, title: str, across: str, up: str, lines: Lines, zones: Sequ
         ax.axvline(z, color=GREY, lw=0.8)
     for k, (label, x, y) in enumerate(lines):
         ax.plot(x, y, color=COLOURS[k % len(COLOURS)], lw=1.2, label=label or None, zorder=3 - 0.1 * k)
-    ax.set_title(title)
-    ax.set_ylabel(up)
-    ax.set_xlabel(across)
+    ax.set(title=title, ylabel=up, xlabel=across)
     if len(lines) > 1:
         names_beside(ax)
 

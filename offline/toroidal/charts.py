@@ -166,8 +166,14 @@ def _contact_figure(found: TiltMap) -> Callable[..., str]:
             ax.quiver(*(v[arrows] for v in (X, Y, tau_y, tau_x)), color=INK, scale=18.0, width=0.003)
             angle = np.linspace(0.0, 2.0 * np.pi, 181)
             ax.plot(1e3 * t.b[i] * np.cos(angle), 1e3 * t.a[i] * np.sin(angle), color=GREY, lw=1.0)
-            ax.set(xlim=(-half, half), ylim=(-half, half), aspect="equal", xlabel="across [mm]", ylabel="along [mm]")
-            ax.set_title(f"{spin.contact}: {1e-9 * t.p_0[i]:.2f} GPa, creep {100.0 * p.creep[i]:.2f} %")
+            ax.set(
+                xlim=(-half, half),
+                ylim=(-half, half),
+                aspect="equal",
+                xlabel="across [mm]",
+                ylabel="along [mm]",
+                title=f"{spin.contact}: {1e-9 * t.p_0[i]:.2f} GPa, creep {100.0 * p.creep[i]:.2f} %",
+            )
             ax.figure.colorbar(filled, ax=ax, shrink=0.8)
     return shown
 

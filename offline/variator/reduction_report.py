@@ -137,15 +137,13 @@ def _shift_pictures(r: Reduction) -> str:
         a, b = grid[0]
         top = float(np.quantile(np.abs(x), 0.97)) * 1e3
         a.scatter(y, x / f * 1e3, c=s.point[q.rows, 1], cmap="coolwarm", s=6)
-        a.set_xlabel("y = F_I/F_eq")
-        a.set_title("shift rate by f, 1e-3")
+        a.set(xlabel="y = F_I/F_eq", title="shift rate by f, 1e-3")
         a.set_ylim(-top, top)
         b.plot([-top, top], [-top, top], color=RIGID, lw=0.9)
         b.scatter(x * 1e3, crossed * 1e3, s=6, color=COLOURS[0])
         b.set_xlim(-top, top)
         b.set_ylim(-top, top)
-        b.set_xlabel("shift rate of the full model, 1e-3")
-        b.set_title("cross-validated")
+        b.set(xlabel="shift rate of the full model, 1e-3", title="cross-validated")
     return shown(f"Shift rate (dr_I/dt)/(omega_I r_I); left by f = F_O/{F_REF / 1e3:g} kN, coloured by torque "
                   "ratio (blue overrun, red drive).")  # fmt: skip
 
@@ -185,8 +183,7 @@ def _mode_pictures(r: Reduction) -> str:
         a.semilogy(places, sigma / sigma[0], color=GREY, lw=1.3, ls="--", label="all stacked")
         a.yaxis.set_major_formatter("{x:g}")  # that of a logarithmic axis is TeX
         a.legend(fontsize=7)
-        a.set_title("singular values")
-        a.set_xlabel("mode")
+        a.set(title="singular values", xlabel="mode")
         for k, mode in enumerate(r.fields.bases["flank_normal"].modes[:4]):
             b.plot(_places(), mode, color=COLOURS[k % len(COLOURS)], lw=1.3, label=f"{k + 1}")
         b.legend(fontsize=7)

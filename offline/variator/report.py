@@ -194,11 +194,9 @@ def _states(settled: Sequence[Settled]) -> str:
             ax.scatter(xi[where], scale * of("hybrid", key)[where], s=36, color=_HYBRID, marker="+", label="hybrid")
             if key != "slip":
                 ax.scatter(xi[where], scale * of("rigid", key)[where], s=14, color=GREY, marker=".", label="rigid")
-            ax.set_title(title.split(",")[0])
-            ax.set_ylabel("" if key == "thrust_ratio" else "%")
+            ax.set(title=title.split(",")[0], ylabel="" if key == "thrust_ratio" else "%")
             against(grid[row, 1], error, limits, where)
-            grid[row, 1].set_title(title)
-            grid[row, 1].set_ylabel(unit)
+            grid[row, 1].set(title=title, ylabel=unit)
             if row == 0:
                 for a in grid[0]:
                     a.legend(
@@ -241,13 +239,9 @@ def _steps(branches: Sequence[Branched]) -> str:
             grid[0, 1].scatter(y, np.array(ours) - np.array(full), s=18, marker=marker, lw=1.0, **filled)
         bounds = [min(full), max(full)]
         grid[0, 0].plot(bounds, bounds, color=GREY, lw=0.8)
-        grid[0, 0].set_xlabel("full model [%]")
-        grid[0, 0].set_ylabel("reduced [%]")
-        grid[0, 0].set_title("change of the ratio in a force step")
+        grid[0, 0].set(xlabel="full model [%]", ylabel="reduced [%]", title="change of the ratio in a force step")
         grid[0, 0].legend()
-        grid[0, 1].set_xlabel("force factor")
-        grid[0, 1].set_ylabel("points")
-        grid[0, 1].set_title("error of the change")
+        grid[0, 1].set(xlabel="force factor", ylabel="points", title="error of the change")
         for ax in grid[0]:
             ax.tick_params(labelbottom=True)
     return shown("Each operating point has force steps of about a revolution from its settled state.")
@@ -284,8 +278,7 @@ def _transients(branches: Sequence[Branched]) -> str:
                 ):
                     t, v = thin(time, factor * values, 150)
                     ax.plot(t, v, label=source, **look)
-                ax.set_title(title)
-                ax.set_ylabel(unit)
+                ax.set(title=title, ylabel=unit)
             grid[0, 1].legend()
             for ax in grid[-1]:
                 ax.set_xlabel("time [s]")

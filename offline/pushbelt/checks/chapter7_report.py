@@ -179,8 +179,7 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
                     label=run,
                     zorder=3 - 0.1 * k,
                 )
-            ax.set_title(name)
-            ax.set_ylabel("N")
+            ax.set(title=name, ylabel="N")
         grid[0, 1].legend(loc="best", fontsize=8.5)
     caption = (
         f"{title} ({source}). Grey: one element. Normal force and friction on one flank. Longitudinal friction on the "
@@ -214,8 +213,7 @@ def _thrust(v: Verification) -> str:
         ax = grid[0, 0]
         for k, (case, x, y) in enumerate(series):
             ax.plot(x, y, "o-", color=COLOURS[k], label=case, lw=1.4, ms=4)
-        ax.set_xlabel("torque ratio")
-        ax.set_ylabel("thrust ratio")
+        ax.set(xlabel="torque ratio", ylabel="thrust ratio")
         ax.legend()
     return (
         "<p>The source prints these curves as figures without numbers and calls the agreement with measurements very "
@@ -245,8 +243,7 @@ def _spiral(v: Verification) -> str:
                     label = f"xi = {xi[k]:g}" + (", decoupled" if decoupled else "")
                     style = (0, (4, 2)) if decoupled else "-"
                     ax.plot(angle, 1e3 * section(s.last, "ring_height", where), color=COLOURS[k], ls=style, label=label)
-                ax.set_title(SECTIONS[where])
-                ax.set_xlabel("angle from the entry [deg]")
+                ax.set(title=SECTIONS[where], xlabel="angle from the entry [deg]")
                 ax.tick_params(labelbottom=True)
                 ax.set_ylabel("radius of the ring's top [mm]")
             grid[0, 0].legend()

@@ -110,8 +110,7 @@ def _forces(v: Result, name: str) -> str:
             over_sections(ax)
             for (label, s), colour in zip(runs, (COLOURS[0], "#9fb8d6", COLOURS[1]), strict=True):
                 ax.plot(place, mean_profile(force, (s,)), color=colour, label=label, lw=1.3)
-            ax.set_title(force)
-            ax.set_ylabel("N")
+            ax.set(title=force, ylabel="N")
         grid[0, 1].legend(loc="best", fontsize=8.5)
     return shown(f"{name}: contact forces of an element, on one flank, mean of two revolutions.")
 

@@ -21,7 +21,8 @@ from rtcvt.errors import InputError
 
 __all__ = ["app", "main"]
 
-for _name in (
+# in the order of the help
+for _name in [
     "show",
     "new",
     "simulate",
@@ -36,7 +37,7 @@ for _name in (
     "reduce",
     "calibrate",
     "own",
-):  # the order of the help
+]:
     import_module(f"rtcvt.cli.{_name}")
 
 

@@ -74,15 +74,10 @@ def mark(good: bool | None, shown: str) -> str:
 def limit_table(rows: Iterable[Limited], title: str = "") -> str:
     """Numbers with their limits as a table; `title` is the heading of the first column."""
     words = {None: "", True: "holds", False: "does not hold"}
-    lines = [
-        (
-            text(r.about),
-            f"{number(r.value)} {text(r.unit)}",
-            "" if r.limit is None else number(r.limit),
-            mark(r.holds, words[r.holds]),
-        )
-        for r in rows
-    ]
+    lines = []
+    for r in rows:
+        limit = "" if r.limit is None else number(r.limit)
+        lines.append((text(r.about), f"{number(r.value)} {text(r.unit)}", limit, mark(r.holds, words[r.holds])))
     return table((title, "found", "at most", ""), lines, (1, 2))
 
 

@@ -15,7 +15,7 @@ from rtcvt.environment import docstring
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, render
 from rtcvt.kind import Unit
-from rtcvt.model import Coupling, Model
+from rtcvt.model import Coupling, Model, model_of
 from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Table, given_values
 from rtcvt.unitfile import Solver
@@ -89,25 +89,10 @@ def built(
     numbers = np.zeros(1) if data is None else data.array()
     longest = numbers[0] = part.solver.step / (substeps or part.solver.substeps)
     coupled: list[Any] = [getattr(kernels, name, None) for name in ("linearise", "port", "flange", "piece")]
-    return Model(
-        name=part.name,
-        description=part.description,
-        fidelity="rigid",
-        variables=table.variables,
-        states=table.states,
-        p=table.p,
-        data=numbers,
-        n_work=kernels.N_WORK + more_outputs,
-        step_size=part.solver.step,
-        internal_step=None if follows_time else longest,
-        initialise=kernels.initialise,
-        derivative=kernels.derivative,
-        jacobian=getattr(kernels, "jacobian", None),
-        coupling=Coupling(*coupled) if all(coupled) else None,
-        output=kernels.output,
-        step=kernels.step,
-        source=part.text,
-    )
+    return model_of(
+        part, "rigid", table, kernels, data=numbers, n_work=kernels.N_WORK + more_outputs, step_size=part.solver.step,
+        internal_step=None if follows_time else longest, coupling=Coupling(*coupled) if all(coupled) else None,
+    )  # fmt: skip
 
 
 def page(model: Model, part: Part, errors: Sequence[ErrorRow] | None = None) -> str:

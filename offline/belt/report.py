@@ -175,17 +175,9 @@ def _errors(comparisons: Sequence[Comparison], first: int = 1) -> str:
     rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(comparisons)))) for n in names]
     cost = [(text(c.title), number(float(c.full.time[-1])), number(c.full.cost, 3), number(c.real_time_us, 3),
              "" if c.full.strayed is None else percent(c.full.strayed)) for c in comparisons]  # fmt: skip
-    return table(head, rows, range(1, len(head))) + table(
-        (
-            "load case",
-            "machine time [s]",
-            "full run [s, wall clock]",
-            "real-time step [µs]",
-            "energy of the full run unaccounted for, of the work put in",
-        ),
-        cost,
-        (1, 2, 3, 4),
-    )
+    lost = "energy of the full run unaccounted for, of the work put in"
+    costs = ("load case", "machine time [s]", "full run [s, wall clock]", "real-time step [µs]", lost)
+    return table(head, rows, range(1, len(head))) + table(costs, cost, (1, 2, 3, 4))
 
 
 def _discretisation(v: Verification) -> str:
@@ -370,12 +362,7 @@ def _kubas_figures(v: Verification) -> list[str]:
     parts = []
     if "two_pulley_5pk" in v.runs:
         r = v.runs["two_pulley_5pk"]
-        parts += [
-            _speeds(r, "Fig. 10"),
-            _trace(r, "Fig. 11", "F"),
-            _trace(r, "Fig. 12", "N"),
-            _trace(r, "Fig. 13", "T"),
-        ]
+        parts += [_speeds(r, "Fig. 10"), *(_trace(r, f"Fig. {k}", key) for k, key in enumerate("FNT", 11))]
     if "verification_belt" in v.runs:
         parts.append(_speeds(v.runs["verification_belt"], "Fig. 7"))
     for name in ("accessory_5pk", "mirrored", "mirrored, 120 elements"):
@@ -395,15 +382,10 @@ def _speeds(r: Result, fig: str) -> str:
 def _trace(r: Result, fig: str, key: str) -> str:
     if "trace.F" not in r.series:
         return ""
-    about = {
-        "F": "force in the joint before an element",
-        "N": "normal forces on an element",
-        "T": "friction on an element",
-    }[key]
-    if key == "F":
-        lines: Lines = [("", *thin(r.time, r.series["trace.F"]))]
-    else:
-        lines = [(n, *thin(r.time, r.series[f"trace.{n}.{key}"])) for n in r.case.unit.pulleys]
+    kinds = {"F": "force in the joint before an element", "N": "normal forces on an element"}
+    about = kinds.get(key, "friction on an element")
+    found = {"": "trace.F"} if key == "F" else {n: f"trace.{n}.{key}" for n in r.case.unit.pulleys}
+    lines = [(n, *thin(r.time, r.series[name])) for n, name in found.items()]
     svg = _panels(f"trace-{key}-{_id(r)}", 2.1, [(f"{fig}: {about}", "time [s]", "N", lines)])
     return figure(svg, f"{about.capitalize()} that travels with the belt; the source's element is another one.")
 

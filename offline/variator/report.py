@@ -135,15 +135,8 @@ def _errors(figures: Sequence[Figure]) -> str:
             shown, bar, "" if f.limit is None else _amount(f, f.limit), _amount(f, f.value.get("rigid", np.nan)),
             f"<span class='muted'>{parts}</span>", worst,
         ))  # fmt: skip
-    head = (
-        "",
-        "hybrid",
-        "share of the allowed error",
-        "allowed",
-        "rigid",
-        "parts of the hybrid model's error",
-        "worst",
-    )
+    parts_of = "parts of the hybrid model's error"
+    head = ("", "hybrid", "share of the allowed error", "allowed", "rigid", parts_of, "worst")
     return (
         "<p>The allowed errors are those of the hybrid model; the rigid model has neither slip nor elastic belt. "
         "Parts are measured one by one and do not add up.</p>\n" + table(head, rows, (1, 3, 4))

@@ -10,7 +10,7 @@ from rtcvt.belt.layout import ArmP, ArmX, ArmY, BeltP, D, DecouplerP, DecouplerX
 from rtcvt.belt.span_ends import Spans, spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
-from rtcvt.model import Coupling, Fidelity, Model
+from rtcvt.model import Coupling, Fidelity, Model, model_of
 from rtcvt.table import Constants, Table
 
 Array = NDArray[np.float64]
@@ -64,25 +64,9 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     _states(table, data, unit, belt, given)
     data[D.N], data[D.FACES] = len(unit.pulleys), hybrid.cells + 1
     data[D.N_X], data[D.N_U], data[D.N_Y] = (table.size(kind) for kind in ("state", "input", "output"))
-    n_work = data.place_blocks()
-    return Model(
-        name=unit.name,
-        description=unit.description,
-        fidelity=fidelity,
-        variables=table.variables,
-        states=table.states,
-        p=table.p,
-        data=data.array(),
-        n_work=n_work,
-        step_size=unit.step,
-        initialise=kernels.initialise,
-        derivative=kernels.derivative,
-        jacobian=kernels.jacobian,
-        coupling=Coupling(kernels.coupled_linearise, kernels.port, kernels.flange, kernels.piece),
-        output=kernels.output,
-        step=kernels.step,
-        source=unit.text,
-    )
+    coupling = Coupling(kernels.coupled_linearise, kernels.port, kernels.flange, kernels.piece)
+    sizes = {"n_work": data.place_blocks(), "data": data.array()}
+    return model_of(unit, fidelity, table, kernels, **sizes, step_size=unit.step, coupling=coupling)
 
 
 def _levers(unit: BeltUnit) -> Array:

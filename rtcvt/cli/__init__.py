@@ -9,19 +9,20 @@ import logging
 import os
 import sys
 from importlib import import_module
-from typing import Annotated, TextIO
+from typing import TextIO
 
 import typer
 from rich.logging import RichHandler
 
 from rtcvt import __version__
-from rtcvt.cli.console import EXTRAS, app, fail, notes, out
+from rtcvt.cli.console import EXTRAS, app, fail, notes, opt, out
 from rtcvt.environment import ALLOW
 from rtcvt.errors import InputError
 
 __all__ = ["app", "main"]
 
-for _name in (
+# in the order of the help
+for _name in [
     "show",
     "new",
     "simulate",
@@ -36,7 +37,7 @@ for _name in (
     "reduce",
     "calibrate",
     "own",
-):  # the order of the help
+]:
     import_module(f"rtcvt.cli.{_name}")
 
 
@@ -48,16 +49,12 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-    allow_code: Annotated[
-        bool,
-        typer.Option(
-            "--allow-code",
-            help="Run or compile code that unit files name: laws, sources of FMUs. Only of files you trust.",
-        ),
-    ] = False,
+    version: bool = opt("Print the version.", "--version", default=False, callback=_version, is_eager=True),
+    allow_code: bool = opt(
+        "Run or compile code that unit files name: laws, sources of FMUs. Only of files you trust.",
+        "--allow-code",
+        default=False,
+    ),
 ) -> None:
     del version
     if allow_code:

@@ -15,6 +15,7 @@ from rtcvt.cli.console import (
     for_kinds,
     given_to,
     notes,
+    opt,
     plan_option,
     progress_bar,
     show_lines,
@@ -30,9 +31,7 @@ def campaign(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the runs.")],
     scheduler: Scheduler = None,
     workers: Workers = None,
-    summary: Annotated[
-        Path | None, typer.Option("--summary", metavar="FILE.csv", help="Write a short table of all runs to FILE.csv.")
-    ] = None,
+    summary: Path | None = opt("Write a short table of all runs to FILE.csv.", "--summary", metavar="FILE.csv"),
     **own: Any,
 ) -> None:
     """Run the full model of a unit over a plan of operating points and transients.

@@ -166,6 +166,11 @@ Substeps = Annotated[
 ]
 
 
+def opt(about: str, *flags: str, default: Any = None, **more: Any) -> Any:
+    """The default of a parameter that is an option of a command: its help, names and value, see `typer.Option`."""
+    return typer.Option(default, *flags, help=about, **more)
+
+
 def command(function: Callable[..., None], more: Iterable[str] = ()) -> Callable[..., None]:
     """Register a command; its help is its docstring and the paragraphs `more`."""
     paragraphs = "\n\n".join([inspect.cleandoc(docstring(function)), *more]).split("\n\n")

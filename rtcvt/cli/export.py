@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from rtcvt.cli import completion
-from rtcvt.cli.console import Model, Settings, Substeps, UnitName, assignments, command, progress_bar, say, seconds
+from rtcvt.cli.console import Model, Settings, Substeps, UnitName, assignments, command, opt, progress_bar, say, seconds
 from rtcvt.errors import InputError
 
 
@@ -36,60 +36,40 @@ class Fmi(StrEnum):
 def export(
     unit: UnitName,
     model: Model = None,
-    backend: Annotated[
-        Backend, typer.Option(help="native: machine code; python: needs rtcvt in the importing tool's Python.")
-    ] = Backend.native,
-    fmi: Annotated[Fmi, typer.Option(help="Version of FMI: 2.0, or 3.0 with the native backend.")] = Fmi.two,
-    clock: Annotated[
-        str | None,
-        typer.Option(
-            metavar="INTERVAL",
-            help='With --fmi 3: interval of the clock at which the controller reads its set point, e.g. "2 ms".',
-        ),
-    ] = None,
-    platforms: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--platform",
-            metavar="NAME",
-            help="Of a native unit: linux64, win64, darwin64, aarch64-linux, aarch64-darwin, linux32, win32 or "
-            "sources. Repeatable; default: this machine's. wasm alone: a page that runs it, a draft.",
-        ),
-    ] = None,
-    flanges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--flange",
-            metavar="NAME=CAUSALITY",
-            help="Input of a flange: torque (the speed is an output) or speed (the torque is an output). Repeatable; "
-            "default: as in the unit file.",
-        ),
-    ] = None,
-    xcp: Annotated[
-        bool, typer.Option("--xcp", help="Allow tools to measure and calibrate in its memory: FMI-LS-XCP, for Linux.")
-    ] = False,
-    dbc: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --fmi 3: a node of a CAN network with this database, by FMI-LS-BUS."),
-    ] = None,
-    save_dbc: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Instead of --dbc: write the rig's own database, and use it.")
-    ] = None,
-    nodes: Annotated[
-        list[str] | None, typer.Option("--node", metavar="NAME", help="Of the database, as of run. Repeatable.")
-    ] = None,
+    backend: Backend = opt(
+        "native: machine code; python: needs rtcvt in the importing tool's Python.", default=Backend.native
+    ),
+    fmi: Fmi = opt("Version of FMI: 2.0, or 3.0 with the native backend.", default=Fmi.two),
+    clock: str | None = opt(
+        'With --fmi 3: interval of the clock at which the controller reads its set point, e.g. "2 ms".',
+        metavar="INTERVAL",
+    ),
+    platforms: list[str] | None = opt(
+        "Of a native unit: linux64, win64, darwin64, aarch64-linux, aarch64-darwin, linux32, win32 or "
+        "sources. Repeatable; default: this machine's. wasm alone: a page that runs it, a draft.",
+        "--platform",
+        metavar="NAME",
+    ),
+    flanges: list[str] | None = opt(
+        "Input of a flange: torque (the speed is an output) or speed (the torque is an output). Repeatable; "
+        "default: as in the unit file.",
+        "--flange",
+        metavar="NAME=CAUSALITY",
+    ),
+    xcp: bool = opt(
+        "Allow tools to measure and calibrate in its memory: FMI-LS-XCP, for Linux.", "--xcp", default=False
+    ),
+    dbc: Path | None = opt("With --fmi 3: a node of a CAN network with this database, by FMI-LS-BUS.", metavar="FILE"),
+    save_dbc: Path | None = opt("Instead of --dbc: write the rig's own database, and use it.", metavar="FILE"),
+    nodes: list[str] | None = opt("Of the database, as of run. Repeatable.", "--node", metavar="NAME"),
     substeps: Substeps = None,
     settings: Settings = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: UNIT.fmu")] = None,
-    checked: Annotated[
-        bool, typer.Option("--check/--no-check", help="Put the check's errors into the documentation.")
-    ] = True,
-    figures: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Errors from an earlier check --json, instead of a new check.")
-    ] = None,
-    cross_check: Annotated[
-        bool, typer.Option("--cross-check", help="Write UNIT_ref.opt, UNIT_in.csv and UNIT_ref.csv next to the unit.")
-    ] = False,
+    output: Path | None = opt("Default: UNIT.fmu", "-o", "--output", metavar="FILE"),
+    checked: bool = opt("Put the check's errors into the documentation.", "--check/--no-check", default=True),
+    figures: Path | None = opt("Errors from an earlier check --json, instead of a new check.", metavar="FILE"),
+    cross_check: bool = opt(
+        "Write UNIT_ref.opt, UNIT_in.csv and UNIT_ref.csv next to the unit.", "--cross-check", default=False
+    ),
 ) -> None:
     """Export a unit as an FMU, of FMI 2.0 or 3.0, with documentation inside.
 
@@ -173,14 +153,13 @@ def ssp(
             metavar="SYSTEM", help="A TOML file, or the name of a shipped system.", autocompletion=completion.systems
         ),
     ],
-    platforms: Annotated[
-        list[str] | None,
-        typer.Option("--platform", metavar="NAME", help="As of export. Repeatable; default: this machine's."),
-    ] = None,
-    version: Annotated[
-        Ssp, typer.Option("--ssp", help="Version of SSP: 1.0 with units of FMI 2.0, or 2.0 with units of FMI 3.0.")
-    ] = Ssp.one,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: SYSTEM.ssp")] = None,
+    platforms: list[str] | None = opt(
+        "As of export. Repeatable; default: this machine's.", "--platform", metavar="NAME"
+    ),
+    version: Ssp = opt(
+        "Version of SSP: 1.0 with units of FMI 2.0, or 2.0 with units of FMI 3.0.", "--ssp", default=Ssp.one
+    ),
+    output: Path | None = opt("Default: SYSTEM.ssp", "-o", "--output", metavar="FILE"),
 ) -> None:
     """Export a system as an SSP archive, with a native unit for each component inside.
 

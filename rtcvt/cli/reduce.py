@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rtcvt.cli.console import Json, for_kinds, given_to, progress_bar, say, show_lines, write_figures
+from rtcvt.cli.console import Json, for_kinds, given_to, opt, progress_bar, say, show_lines, write_figures
 from rtcvt.errors import InputError
 from rtcvt.kind import Shown, load_unit
 from rtcvt.unitfile import UnitFile, parse_unit_file
@@ -16,20 +16,13 @@ def reduce(
     context: typer.Context,
     campaign: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the runs, from rtcvt campaign.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.h5", help="The reduced model.")],
-    heldout: Annotated[
-        Path | None, typer.Option("--held-out", metavar="DIR", help="Runs of another plan, to measure errors on.")
-    ] = None,
-    prior: Annotated[
-        Path | None,
-        typer.Option(
-            "--prior", metavar="MODEL", help="Of a similar belt, a file or a shipped one: only the difference is found."
-        ),
-    ] = None,
-    spatial: Annotated[
-        Path | None, typer.Option("--spatial", metavar="DIR", help="Runs of the spatial belt, to correct the laws by.")
-    ] = None,
-    report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the reduced model; default: that of the file.")] = None,
+    heldout: Path | None = opt("Runs of another plan, to measure errors on.", "--held-out", metavar="DIR"),
+    prior: Path | None = opt(
+        "Of a similar belt, a file or a shipped one: only the difference is found.", "--prior", metavar="MODEL"
+    ),
+    spatial: Path | None = opt("Runs of the spatial belt, to correct the laws by.", "--spatial", metavar="DIR"),
+    report: Path | None = opt("Write a report.", "--report", metavar="FILE.html"),
+    name: str | None = opt("Name of the reduced model; default: that of the file."),
     figures: Json = None,
     **own: Any,
 ) -> None:

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from rtcvt.cli import completion
-from rtcvt.cli.console import Json, assignments, command, fail, out, say, say_limits, seconds, write_figures
+from rtcvt.cli.console import Json, assignments, command, fail, opt, out, say, say_limits, seconds, write_figures
 from rtcvt.errors import InputError
 from rtcvt.files import opened_archive
 
@@ -49,95 +49,55 @@ class OnRecordingError(StrEnum):
 @command
 def run(
     fmu: Annotated[Path, typer.Argument(metavar="FILE.fmu", help="Any co-simulation FMU of FMI 2.0 or 3.0.")],
-    step: Annotated[str | None, typer.Option(help='Step, e.g. 1e-3 or "1 ms"; default: the FMU\'s.')] = None,
-    duration: Annotated[str | None, typer.Option(help="How long; default: the scenario's, or the FMU's.")] = None,
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            "--scenario", "-s", metavar="NAME|FILE", help="A scenario of the FMU's unit by name, or a scenario file."
-        ),
-    ] = None,
-    inputs: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.csv", help="Inputs in place of the scenario's: columns time \\[s],NAME [UNIT],..."),
-    ] = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the clock.")] = False,
-    pacing: Annotated[
-        Pacing | None, typer.Option(help="native: a loop in C (Linux, default there); python: a loop in Python.")
-    ] = None,
-    overrun: Annotated[Overrun, typer.Option(help="After a step that ended after the next deadline.")] = (
-        Overrun.catch_up
+    step: str | None = opt('Step, e.g. 1e-3 or "1 ms"; default: the FMU\'s.'),
+    duration: str | None = opt("How long; default: the scenario's, or the FMU's."),
+    scenario: str | None = opt(
+        "A scenario of the FMU's unit by name, or a scenario file.", "--scenario", "-s", metavar="NAME|FILE"
     ),
-    cpu: Annotated[
-        int | None, typer.Option(help="Processor for the native loop; default: the last that is free.")
-    ] = None,
-    fallbacks: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fallback",
-            metavar="NAME=VALUE",
-            help="Of an input without a valid value, or an output without a result. Repeatable; default: 0 for "
-            "torques, else the last value.",
-        ),
-    ] = None,
-    can: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHANNEL",
-            help="Outputs to and inputs from a CAN bus: socketcan:can0, udp_multicast:239.74.163.2 or virtual:NAME.",
-        ),
-    ] = None,
-    dbc: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The bus's database; default: one made from the variables.")
-    ] = None,
-    save_dbc: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the database that was made, for the other node.")
-    ] = None,
-    nodes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--node",
-            metavar="NAME",
-            help="Of the database, whose messages the rig sends. Repeatable; default: RIG, or "
-            "the only one that sends outputs.",
-        ),
-    ] = None,
-    send: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--send",
-            metavar="NAME[=TIME]",
-            help="Values to send on the bus, by default all: outputs, or messages of a given database, by name or "
-            'pattern, and how often: --send "shaft.*=1 ms" --send "*.w=20 ms". Repeatable; the last that fits counts.',
-        ),
-    ] = None,
-    live: Annotated[
-        int | None, typer.Option(metavar="PORT", help="Serve a page of the run on this machine; 0 for any free port.")
-    ] = None,
-    xcp: Annotated[
-        int | None, typer.Option(metavar="PORT", help="Serve XCP on TCP/IP on this machine, to measure and calibrate.")
-    ] = None,
-    save_a2l: Annotated[
-        Path | None, typer.Option("--save-a2l", metavar="FILE", help="With --xcp: write its description, A2L.")
-    ] = None,
-    isolate: Annotated[
-        bool, typer.Option("--isolate/--no-isolate", help="The unit in a process of its own, or in the rig's.")
-    ] = True,
-    patience: Annotated[str, typer.Option(help="After which a unit whose step does not return is killed.")] = "5 s",
-    can_timeout: Annotated[
-        str, typer.Option(help="After which an input without a new bus value falls back.")
-    ] = "100 ms",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording: FILE.mf4, ASAM MDF 4, or FILE.h5.")
-    ] = None,
-    record: Annotated[
-        list[str] | None,
-        typer.Option("--record", metavar="NAME", help="A local variable to record, too; * for any. Repeatable."),
-    ] = None,
-    logging: Annotated[bool, typer.Option("--logging/--no-logging", help="Show messages of the unit.")] = True,
-    on_recording_error: Annotated[
-        OnRecordingError, typer.Option(help="When the recording cannot be written, e.g. on a full disk.")
-    ] = OnRecordingError.stop,
+    inputs: Path | None = opt(
+        "Inputs in place of the scenario's: columns time \\[s],NAME [UNIT],...", metavar="FILE.csv"
+    ),
+    fast: bool = opt("Do not wait for the clock.", "--fast", default=False),
+    pacing: Pacing | None = opt("native: a loop in C (Linux, default there); python: a loop in Python."),
+    overrun: Overrun = opt("After a step that ended after the next deadline.", default=Overrun.catch_up),
+    cpu: int | None = opt("Processor for the native loop; default: the last that is free."),
+    fallbacks: list[str] | None = opt(
+        "Of an input without a valid value, or an output without a result. Repeatable; default: 0 for "
+        "torques, else the last value.",
+        "--fallback",
+        metavar="NAME=VALUE",
+    ),
+    can: str | None = opt(
+        "Outputs to and inputs from a CAN bus: socketcan:can0, udp_multicast:239.74.163.2 or virtual:NAME.",
+        metavar="CHANNEL",
+    ),
+    dbc: Path | None = opt("The bus's database; default: one made from the variables.", metavar="FILE"),
+    save_dbc: Path | None = opt("Write the database that was made, for the other node.", metavar="FILE"),
+    nodes: list[str] | None = opt(
+        "Of the database, whose messages the rig sends. Repeatable; default: RIG, or the only one that sends outputs.",
+        "--node",
+        metavar="NAME",
+    ),
+    send: list[str] | None = opt(
+        "Values to send on the bus, by default all: outputs, or messages of a given database, by name or "
+        'pattern, and how often: --send "shaft.*=1 ms" --send "*.w=20 ms". Repeatable; the last that fits counts.',
+        "--send",
+        metavar="NAME[=TIME]",
+    ),
+    live: int | None = opt("Serve a page of the run on this machine; 0 for any free port.", metavar="PORT"),
+    xcp: int | None = opt("Serve XCP on TCP/IP on this machine, to measure and calibrate.", metavar="PORT"),
+    save_a2l: Path | None = opt("With --xcp: write its description, A2L.", "--save-a2l", metavar="FILE"),
+    isolate: bool = opt("The unit in a process of its own, or in the rig's.", "--isolate/--no-isolate", default=True),
+    patience: str = opt("After which a unit whose step does not return is killed.", default="5 s"),
+    can_timeout: str = opt("After which an input without a new bus value falls back.", default="100 ms"),
+    output: Path | None = opt("Recording: FILE.mf4, ASAM MDF 4, or FILE.h5.", "-o", "--output", metavar="FILE"),
+    record: list[str] | None = opt(
+        "A local variable to record, too; * for any. Repeatable.", "--record", metavar="NAME"
+    ),
+    logging: bool = opt("Show messages of the unit.", "--logging/--no-logging", default=True),
+    on_recording_error: OnRecordingError = opt(
+        "When the recording cannot be written, e.g. on a full disk.", default=OnRecordingError.stop
+    ),
     figures: Json = None,
 ) -> None:
     """Run an FMU at a fixed step against the wall clock.
@@ -327,13 +287,10 @@ def plot(
     recording: Annotated[
         Path, typer.Argument(metavar="FILE", help="HDF5 or ASAM MDF 4 (.mf4), also a .part or .partial file.")
     ],
-    signals: Annotated[
-        list[str] | None,
-        typer.Option("--signal", metavar="NAME", help="Only this one. Repeatable.", autocompletion=completion.signals),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Picture; default: FILE with suffix .png.")
-    ] = None,
+    signals: list[str] | None = opt(
+        "Only this one. Repeatable.", "--signal", metavar="NAME", autocompletion=completion.signals
+    ),
+    output: Path | None = opt("Picture; default: FILE with suffix .png.", "-o", "--output", metavar="FILE"),
 ) -> None:
     """Draw a recording's signals over time, those of one unit in one diagram, belt fields as maps.
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.cli import completion
-from rtcvt.cli.console import Settings, assignments, for_kinds, given_to, out, refuse_others, show_lines
+from rtcvt.cli.console import Settings, assignments, for_kinds, given_to, opt, out, refuse_others, show_lines
 from rtcvt.errors import InputError, near
 from rtcvt.kind import Kind, Shown, Task, Unit, cell, kind_of_file, kinds, load_unit, names_of
 from rtcvt.unitfile import is_file, read_toml, read_unit_file, shipped_units
@@ -84,10 +84,8 @@ def show(
         ),
     ] = None,
     settings: Settings = None,
-    keys: Annotated[
-        bool, typer.Option("--keys", help="Print all keys of a kind's files: unit, range, default, meaning.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead, see above.")] = False,
+    keys: bool = opt("Print all keys of a kind's files: unit, range, default, meaning.", "--keys", default=False),
+    as_json: bool = opt("Print JSON instead, see above.", "--json", default=False),
     **own: Any,
 ) -> None:
     """Print a unit's sets and matrices, its variables or numbers, or list the shipped units or the keys of a kind."""

@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.markup import escape
@@ -21,6 +21,7 @@ from rtcvt.cli.console import (
     for_kinds,
     given_to,
     notes,
+    opt,
     out,
     print_whole,
     progress_bar,
@@ -57,38 +58,22 @@ def simulate(
     unit: UnitName,
     model: Model = None,
     scenario: ScenarioName = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help='Communication step, e.g. "1 ms"; of full models of belts the integration step. Default: the unit\'s.'
-        ),
-    ] = None,
+    step: str | None = opt(
+        'Communication step, e.g. "1 ms"; of full models of belts the integration step. Default: the unit\'s.'
+    ),
     substeps: Substeps = None,
     settings: Settings = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording: FILE.h5 or FILE.csv.")
-    ] = None,
-    signal: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help='Only these in the recording, e.g. "cvt.*". Repeatable.')
-    ] = None,
-    rate: Annotated[
-        str | None, typer.Option(help='Interval of the recording, e.g. "10 ms"; default: the step.')
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.html",
-            help="Of a car: a page with acceleration, top speed, comfort, energies, maps and curves.",
-        ),
-    ] = None,
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME | NAME=VALUE,...",
-            help='Of a car: a run for each choice of a parameter, e.g. "strategy", or also one with each of these sets '
-            "of values. Repeatable.",
-        ),
-    ] = None,
+    output: Path | None = opt("Recording: FILE.h5 or FILE.csv.", "-o", "--output", metavar="FILE"),
+    signal: list[str] | None = opt('Only these in the recording, e.g. "cvt.*". Repeatable.', metavar="NAME"),
+    rate: str | None = opt('Interval of the recording, e.g. "10 ms"; default: the step.'),
+    report: Path | None = opt(
+        "Of a car: a page with acceleration, top speed, comfort, energies, maps and curves.", metavar="FILE.html"
+    ),
+    compare: list[str] | None = opt(
+        'Of a car: a run for each choice of a parameter, e.g. "strategy", or also one with each of these sets '
+        "of values. Repeatable.",
+        metavar="NAME | NAME=VALUE,...",
+    ),
     figures: Json = None,
     **own: Any,
 ) -> None:

@@ -19,6 +19,7 @@ from rtcvt.cli.console import (
     assignments,
     command,
     notes,
+    opt,
     out,
     print_whole,
     progress_bar,
@@ -59,24 +60,18 @@ def sweep(
             '":log"; for a sample low:high. Repeatable.',
         ),
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="netCDF-4 file.")] = Path("sweep.nc"),
-    method: Annotated[Method, typer.Option(help="A grid of all values, or how points are drawn.")] = Method.grid,
-    samples: Annotated[int | None, typer.Option(min=1, help="Number of points that are drawn.")] = None,
-    sensitivity: Annotated[
-        Sensitivity | None, typer.Option(help="What results depend on; runs: samples times parameters + 1 or 2.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the points that are drawn.")] = 0,
-    signal: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help='Outputs that are kept, e.g. "cvt.*"; default: all.')
-    ] = None,
-    rate: Annotated[
-        str | None, typer.Option(help="Interval of values that are kept; default: statistics of each run.")
-    ] = None,
+    output: Path = opt("netCDF-4 file.", "-o", "--output", default=Path("sweep.nc"), metavar="FILE"),
+    method: Method = opt("A grid of all values, or how points are drawn.", default=Method.grid),
+    samples: int | None = opt("Number of points that are drawn.", min=1),
+    sensitivity: Sensitivity | None = opt("What results depend on; runs: samples times parameters + 1 or 2."),
+    seed: int = opt("Of the points that are drawn.", default=0),
+    signal: list[str] | None = opt('Outputs that are kept, e.g. "cvt.*"; default: all.', metavar="NAME"),
+    rate: str | None = opt("Interval of values that are kept; default: statistics of each run."),
     model: Model = None,
     scenario: ScenarioName = None,
-    step: Annotated[str | None, typer.Option(help='Communication step, e.g. "1 ms".')] = None,
+    step: str | None = opt('Communication step, e.g. "1 ms".'),
     substeps: Substeps = None,
-    threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Default: one for each processor.")] = None,
+    threads: int | None = opt("Default: one for each processor.", min=1, max=1024),
     figures: Json = None,
 ) -> None:
     """Simulate a unit at many values of its parameters and inputs, on all processors.

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rtcvt.cli.console import command, progress_bar, say, seconds
+from rtcvt.cli.console import command, opt, progress_bar, say, seconds
 
 
 @command
@@ -17,17 +17,12 @@ def view(
             help="A run of a full pushbelt, also a .partial one, or a recording of a variator or a belt drive.",
         ),
     ],
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The page; default: FILE with suffix .html.")
-    ] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help='Begin there, e.g. "40 ms".')] = None,
-    stop: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End there.")] = None,
-    pictures: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write the frames as pictures (PNG), too; needs Chromium or Chrome."),
-    ] = None,
-    size: Annotated[str, typer.Option(metavar="WxH", help="Of these pictures.")] = "1280x720",
-    frames: Annotated[int, typer.Option(min=2, max=5000, help="Largest number of frames, evenly distributed.")] = 600,
+    output: Path | None = opt("The page; default: FILE with suffix .html.", "-o", "--output", metavar="FILE"),
+    start: str | None = opt('Begin there, e.g. "40 ms".', "--from", metavar="TIME"),
+    stop: str | None = opt("End there.", "--to", metavar="TIME"),
+    pictures: Path | None = opt("Write the frames as pictures (PNG), too; needs Chromium or Chrome.", metavar="FOLDER"),
+    size: str = opt("Of these pictures.", default="1280x720", metavar="WxH"),
+    frames: int = opt("Largest number of frames, evenly distributed.", default=600, min=2, max=5000),
 ) -> None:
     """Show a belt in three dimensions: one page that any browser opens, without a network.
 

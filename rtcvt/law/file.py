@@ -59,7 +59,7 @@ from rtcvt.law import kernels
 from rtcvt.law.code import kernels_of
 from rtcvt.law.kernels import D
 from rtcvt.law.program import Dimension, Program, dimension, written
-from rtcvt.model import Model
+from rtcvt.model import Model, model_of
 from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Row, Table
 from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, own_file, parse_table
@@ -503,25 +503,10 @@ class _Writer:
         data[D.N_S], data[D.N_X] = len(self.next), len(table.states)
         self._write(data)
         of: Any = self._code() if law.python or law.c else kernels
-        return Model(
-            name=law.name,
-            description=law.description,
-            fidelity="rigid",
-            variables=table.variables,
-            states=table.states,
-            p=table.p,
-            n_work=data.place_blocks(),
-            data=data.array(),
-            step_size=law.solver.step,
-            discrete=bool(table.states),
-            opaque=bool(law.c),
-            internal_step=data[D.INTERNAL_STEP],
-            initialise=of.initialise,
-            derivative=of.derivative,
-            output=of.output,
-            step=of.step,
-            source=law.text,
-        )
+        return model_of(
+            law, "rigid", table, of, n_work=data.place_blocks(), data=data.array(), step_size=law.solver.step,
+            internal_step=data[D.INTERNAL_STEP], discrete=bool(table.states), opaque=bool(law.c),
+        )  # fmt: skip
 
     def _write(self, data: Constants) -> None:
         """Write the operations: those of parameters alone, of the outputs, of the next states."""

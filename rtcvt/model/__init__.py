@@ -240,6 +240,18 @@ class Model(VariableTable):
         return Instance(self)
 
 
+def model_of(unit: Any, fidelity: Fidelity, table: Any, kernels: Any, **more: Any) -> Model:
+    """The model of a unit with a table of its variables (`rtcvt.table.Table`) and a module of kernels.
+
+    `more` are the other fields of `Model`; ``jacobian`` is the module's, if it has one.
+    """
+    named = {name: getattr(kernels, name) for name in ("initialise", "derivative", "output", "step")}
+    return Model(
+        name=unit.name, description=unit.description, fidelity=fidelity, variables=table.variables, states=table.states,
+        p=table.p, jacobian=getattr(kernels, "jacobian", None), source=unit.text, **named, **more,
+    )  # fmt: skip
+
+
 @dataclass
 class Instance:
     """Buffers of one running model. Sizes never change, so nothing is allocated while it steps."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rtcvt.control import kers, limits, position
 from rtcvt.errors import InputError
 from rtcvt.files.expression import Expression
-from rtcvt.model import Coupling, Fidelity, Instance, Model
+from rtcvt.model import Coupling, Fidelity, Instance, Model, model_of
 from rtcvt.model.coupling import SOFTEST, coupling
 from rtcvt.numerics.integrators import RK4, ROSENBROCK
 from rtcvt.pog import kernels, layout, places
@@ -76,33 +76,13 @@ def build_model(unit: GearSystem, fidelity: Fidelity, substeps: int | None = Non
     _write_tape(data, unit, places, spins)
     _write_tables(data, unit, places)
     data.table(D.SIZES, [v.nominal or 1.0 for v in table.states])
-    model = Model(
-        name=unit.name,
-        description=unit.description,
-        fidelity=fidelity,
-        variables=table.variables,
-        states=table.states,
-        p=table.p,
-        n_work=data.place_blocks(),
-        data=data.array(),
-        step_size=unit.solver.step,
-        internal_step=data[D.INTERNAL_STEP],
-        initialise=kernels.initialise,
-        derivative=kernels.derivative,
-        jacobian=kernels.jacobian,
-        coupling=Coupling(
-            kernels.coupled_linearise,
-            kernels.coupled_port,
-            kernels.coupled_flange,
-            kernels.coupled_piece,
-            tuple(v.name for v in table.variables if v.name == layout.LIMITED.name),
-            kernels.cheap_output,
-            tuple(v.name for v in table.variables if v.causality == "output" and v.index >= len(unit.ports)),
-        ),
-        output=kernels.output,
-        step=kernels.step,
-        source=unit.text,
-    )
+    coupled = kernels.coupled_linearise, kernels.coupled_port, kernels.coupled_flange, kernels.coupled_piece
+    limits = tuple(v.name for v in table.variables if v.name == layout.LIMITED.name)
+    others = tuple(v.name for v in table.variables if v.causality == "output" and v.index >= len(unit.ports))
+    model = model_of(
+        unit, fidelity, table, kernels, n_work=data.place_blocks(), data=data.array(), step_size=unit.solver.step,
+        internal_step=data[D.INTERNAL_STEP], coupling=Coupling(*coupled, limits, kernels.cheap_output, others),
+    )  # fmt: skip
     _check_feasible(unit, model)
     return model
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rtcvt.errors import InputError
-from rtcvt.model import Coupling, Fidelity, Model
+from rtcvt.model import Coupling, Fidelity, Model, model_of
 from rtcvt.model.coupling import coupling
 from rtcvt.table import Constants, Table, require_keys
 from rtcvt.unitfile import ending, own_file
@@ -96,34 +96,14 @@ def build_variator(
     data[D.N_X], data[D.N_Y] = table.size("state"), table.size("output")
     data[D.PHI], data[D.N_SCRATCH] = layout.W_Y + data[D.N_Y], scratch(laws)
     outputs = [v.name for v in table.variables if v.causality == "output"]
-    return Model(
-        name=unit.name,
-        description=unit.description,
-        fidelity=fidelity,
-        variables=table.variables,
-        states=table.states,
-        p=table.p,
-        data=data.array(),
-        n_work=layout.W_Y + table.size("output") + scratch(laws),
-        step_size=unit.solver.step,
-        internal_step=data[D.INTERNAL_STEP],
-        initialise=kernels.initialise,
-        derivative=kernels.derivative,
-        coupling=Coupling(
-            kernels.linearise,
-            kernels.port,
-            kernels.flange,
-            kernels.coupled_piece,
-            tuple(place.row.name for place in (Y.OUTSIDE, Y.END_STOP, Y.FORCE_LIMITED)),
-            kernels.brief,
-            tuple(name for k, name in enumerate(outputs) if k not in layout.STATE_OUTPUTS),
-            kernels.again,
-        ),
-        output=kernels.output,
-        step=kernels.step,
-        prepares=False,
-        source=unit.text,
-    )
+    coupled = kernels.linearise, kernels.port, kernels.flange, kernels.coupled_piece
+    limits = tuple(place.row.name for place in (Y.OUTSIDE, Y.END_STOP, Y.FORCE_LIMITED))
+    others = tuple(name for k, name in enumerate(outputs) if k not in layout.STATE_OUTPUTS)
+    return model_of(
+        unit, fidelity, table, kernels, data=data.array(), n_work=layout.W_Y + table.size("output") + scratch(laws),
+        step_size=unit.solver.step, internal_step=data[D.INTERNAL_STEP],
+        coupling=Coupling(*coupled, limits, kernels.brief, others, kernels.again), prepares=False,
+    )  # fmt: skip
 
 
 def reduced_path(unit: Variator) -> Path:

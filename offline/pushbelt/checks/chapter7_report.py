@@ -171,14 +171,8 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
             cut = np.flatnonzero(np.diff(c) < -0.5) + 1
             ax.plot(np.insert(c, cut, np.nan), np.insert(one, cut, np.nan), color=METAL, lw=0.7, zorder=1)
             for k, (run, s) in enumerate(runs):
-                ax.plot(
-                    _C,
-                    force(name, s.last.profile),
-                    color=COLOURS[k],
-                    lw=1.7 if k == 0 else 1.1,
-                    label=run,
-                    zorder=3 - 0.1 * k,
-                )
+                look = {"color": COLOURS[k], "lw": 1.1 if k else 1.7, "zorder": 3 - 0.1 * k}
+                ax.plot(_C, force(name, s.last.profile), label=run, **look)
             ax.set(title=name, ylabel="N")
         grid[0, 1].legend(loc="best", fontsize=8.5)
     caption = (
@@ -263,17 +257,12 @@ def _endplay(v: Verification) -> str:
         if not runs:
             continue
         base = runs[0][1].last.endplay[1]
-        rows = [
-            (
-                name,
-                number(1e3 * s.last.endplay[0], 3),
-                number(1e3 * s.last.endplay[1], 4),
-                number(1e6 * (s.last.endplay[1] - base), 3),
-                number(float(np.mean(push_force(s.last, PUSH))), 3),
-                *map(number, _thrusts(v, name)),
-            )
-            for name, s in runs
-        ]
+        rows = []
+        for name, s in runs:
+            edge, top = s.last.endplay
+            lengths = number(1e3 * edge, 3), number(1e3 * top, 4), number(1e6 * (top - base), 3)
+            push = float(np.mean(push_force(s.last, PUSH)))
+            rows.append((name, *lengths, number(push, 3), *map(number, _thrusts(v, name))))
         head = (title, "rocking edge [mm]", "top [mm]", "top, change [µm]", "push force [N]", "thrust ratio", "u")
         parts.append(table(head, rows, range(1, 7)))
     about = (
@@ -293,25 +282,12 @@ def _cost(v: Verification) -> str:
 
 
 def _convergence(v: Verification) -> str:
-    rows = [
-        (
-            name,
-            number(k[""], 5),
-            *(f"{number(k[key], 5)} ({100.0 * (k[key] / k[''] - 1.0):+.1f} %)" for key in REFINED),
-            percent(error),
-        )
-        for name, (k, error) in discretisation(v).items()
-    ]  # fmt: skip
-    head = (
-        "thrust ratio",
-        "220, 104, 1 µs",
-        "half step",
-        "52 nodes",
-        "156 nodes",
-        "110 elements",
-        "all elements",
-        "error",
-    )
+    rows = []
+    for name, (k, error) in discretisation(v).items():
+        changed = (f"{number(k[key], 5)} ({100.0 * (k[key] / k[''] - 1.0):+.1f} %)" for key in REFINED)
+        rows.append((name, number(k[""], 5), *changed, percent(error)))
+    refined = ("half step", "52 nodes", "156 nodes", "110 elements", "all elements")
+    head = ("thrust ratio", "220, 104, 1 µs", *refined, "error")
     return (
         "<p>220 elements, 104 ring nodes and a step of 1 µs are changed one at a time (156 nodes and all elements with "
         "2/3 of the step). The error is the sum of the changes by the half step, 156 nodes and all elements.</p>\n"

@@ -19,6 +19,7 @@ the normal force: the source prints no sign convention, but has its longitudinal
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +47,10 @@ def _part(values: Array, a: float, b: float) -> Array:
     return values[(a < _U) & (b > _U)]
 
 
-def _entry_peak(w: Window, where: int) -> float:
+def _peak(w: Window, where: int, a: float, b: float) -> float:
+    """Largest normal force from a to b over the mean of the middle, less 1."""
     n = section(w, "normal", where)
-    return float(np.nanmax(_part(n, 0.0, 0.15)) / np.nanmean(_part(n, 0.3, 0.7)) - 1.0)
-
-
-def _exit_peak(w: Window, where: int) -> float:
-    n = section(w, "normal", where)
-    return float(np.nanmax(_part(n, 0.85, 1.0)) / np.nanmean(_part(n, 0.3, 0.7)) - 1.0)
+    return float(np.nanmax(_part(n, a, b)) / np.nanmean(_part(n, 0.3, 0.7)) - 1.0)
 
 
 def _sagging(w: Window, where: int) -> float:
@@ -62,13 +59,9 @@ def _sagging(w: Window, where: int) -> float:
     return float(np.nanmin(_part(n, 0.15, 0.85)) / ends - 1.0)
 
 
-def _slope(values: Array) -> float:
-    return float(np.polyfit(_part(_U, 0.2, 0.8), _part(values, 0.2, 0.8), 1)[0])
-
-
 def _normal_slope(w: Window, where: int) -> float:
-    n = section(w, "normal", where)
-    return _slope(n) / float(np.mean(_part(n, 0.2, 0.8)))
+    n = _part(section(w, "normal", where), 0.2, 0.8)
+    return float(np.polyfit(_part(_U, 0.2, 0.8), n, 1)[0]) / float(np.mean(n))
 
 
 def _traction(w: Window, where: int, a: float = 0.0, b: float = 1.0) -> float:
@@ -97,32 +90,26 @@ def _push_onset(w: Window) -> float:
     return float(_U[above[0]]) if len(above) else 1.0
 
 
-def _push_rise_secondary(w: Window) -> float:
-    before = np.nanmean(_part(push_force(w, PUSH), 0.5, 1.0))
-    return float(np.nanmax(_part(push_force(w, SECONDARY), 0.05, 0.6)) / before - 1.0)
+def _push_rise(
+    after: tuple[int, float, float], before: tuple[int, float, float], of: Callable[[Array], Any] = np.nanmean
+) -> Callable[[Window], float]:
+    """Push force, by `of`, in one part of a section, from a to b, over the mean in another part before it, less 1."""
+
+    def rise(w: Window) -> float:
+        (k, a, b), (j, c, d) = after, before
+        return float(of(_part(push_force(w, k), a, b)) / np.nanmean(_part(push_force(w, j), c, d)) - 1.0)
+
+    return rise
 
 
-def _push_rise_primary(w: Window) -> float:
-    """Rise of the push force at the end of the primary from its value before."""
-    p = push_force(w, PRIMARY)
-    return float(np.nanmean(_part(p, 0.9, 1.0)) / np.nanmean(_part(p, 0.6, 0.8)) - 1.0)
+def _share(field: str, spans: tuple[int, ...], empty: float) -> Callable[[Window], float]:
+    """Share of the force of a contact that acts in some sections; equal bins weigh as the elements in a section."""
 
+    def share(w: Window) -> float:
+        sums = np.array([np.nanmean(section(w, field, k)) for k in range(4)])
+        return float(sum(sums[k] for k in spans) / sums.sum()) if sums.sum() > 0.0 else empty
 
-def _push_rise_span(w: Window) -> float:
-    """From the end of the primary to the middle of the push span."""
-    end = np.nanmean(_part(push_force(w, PRIMARY), 0.9, 1.0))
-    return float(np.nanmean(_part(push_force(w, PUSH), 0.3, 0.7)) / end - 1.0)
-
-
-def _top_share(w: Window) -> float:
-    """Share of the top contacts' force that acts in the push span; equal bins weigh as the elements in a section."""
-    sums = np.array([np.nanmean(section(w, "top", k)) for k in range(4)])
-    return float(sums[PUSH] / sums.sum()) if sums.sum() > 0.0 else 0.0
-
-
-def _ear_share(w: Window) -> float:
-    sums = np.array([np.nanmean(section(w, "ear", k)) for k in range(4)])
-    return float((sums[PUSH] + sums[SLACK]) / sums.sum()) if sums.sum() > 0.0 else 1.0
+    return share
 
 
 def _strand_ripple(w: Window) -> float:
@@ -130,26 +117,32 @@ def _strand_ripple(w: Window) -> float:
     return float(np.nanmean(np.concatenate([_part(v, 0.1, 0.9) for v in both])))
 
 
-def _ring_friction(w: Window, where: int, a: float, b: float) -> float:
-    return float(np.nanmean(_part(section(w, "ring_friction", where), a, b)))
+def _mean(w: Window, field: str, where: int, a: float, b: float) -> float:
+    return float(np.nanmean(_part(section(w, field, where), a, b)))
 
 
-def _spiral(w: Window, where: int) -> float:
-    h = section(w, "ring_height", where)
-    return float(np.nanmean(_part(h, 0.85, 0.95)) - np.nanmean(_part(h, 0.05, 0.15)))
-
-
-def _height(w: Window, where: int) -> float:
-    return float(np.nanmean(_part(section(w, "ring_height", where), 0.1, 0.9)))
-
-
-def _on(function: Callable[[Window, int], float], where: int) -> Callable[[Window], float]:
-    return lambda w: function(w, where)
-
-
-def _ring_friction_product(where: int) -> Callable[[Window], float]:
-    """Product of the means of first and last fifth: negative if the sign changes along the arc."""
-    return lambda w: _ring_friction(w, where, 0.0, 0.2) * _ring_friction(w, where, 0.8, 1.0)
+def _of_arc(where: int) -> dict[str, tuple[Callable[[Window], float], str]]:
+    """Quantities of one pulley's arc; a product of friction at entry and exit is negative if the sign changes."""
+    return {
+        "entry peak": (lambda w: _peak(w, where, 0.0, 0.15), "1"),
+        "exit peak": (lambda w: _peak(w, where, 0.85, 1.0), "1"),
+        "sagging": (lambda w: _sagging(w, where), "1"),
+        "increase": (lambda w: _normal_slope(w, where), "1"),
+        "share of negative traction": (lambda w: _negative_share(w, where), "1"),
+        "radial friction over normal force": (lambda w: _support(w, where), "1"),
+        "traction at entry": (lambda w: _traction(w, where, 0.02, 0.2), "1"),
+        "traction at exit": (lambda w: _traction(w, where, 0.8, 0.98), "1"),
+        "traction change": (lambda w: _traction(w, where, 0.8, 0.98) - _traction(w, where, 0.02, 0.2), "1"),
+        "ring friction, entry times exit": (
+            lambda w: _mean(w, "ring_friction", where, 0.0, 0.2) * _mean(w, "ring_friction", where, 0.8, 1.0),
+            "N2",
+        ),
+        "spiral running": (
+            lambda w: _mean(w, "ring_height", where, 0.85, 0.95) - _mean(w, "ring_height", where, 0.05, 0.15),
+            "m",
+        ),
+        "running radius": (lambda w: _mean(w, "ring_height", where, 0.1, 0.9), "m"),
+    }
 
 
 QUANTITIES: dict[str, tuple[Callable[[Window], float], str]] = {
@@ -158,28 +151,12 @@ QUANTITIES: dict[str, tuple[Callable[[Window], float], str]] = {
     "endplay at the top": (lambda w: float(w.endplay[1]), "m"),
     "push force": (_push_level, "N"),
     "push force starts": (_push_onset, "1"),
-    "rise of push force in the secondary": (_push_rise_secondary, "1"),
-    "rise of push force at the end of the primary": (_push_rise_primary, "1"),
-    "rise of push force after the primary": (_push_rise_span, "1"),
-    "share of top force in the push span": (_top_share, "1"),
-    "share of ear force in the straights": (_ear_share, "1"),
+    "rise of push force in the secondary": (_push_rise((SECONDARY, 0.05, 0.6), (PUSH, 0.5, 1.0), np.nanmax), "1"),
+    "rise of push force at the end of the primary": (_push_rise((PRIMARY, 0.9, 1.0), (PRIMARY, 0.6, 0.8)), "1"),
+    "rise of push force after the primary": (_push_rise((PUSH, 0.3, 0.7), (PRIMARY, 0.9, 1.0)), "1"),
+    "share of top force in the push span": (_share("top", (PUSH,), 0.0), "1"),
+    "share of ear force in the straights": (_share("ear", (PUSH, SLACK), 1.0), "1"),
     "oscillation in the straights": (_strand_ripple, "N"),
 }
 for _name, _where in (("primary", PRIMARY), ("secondary", SECONDARY)):
-    QUANTITIES |= {
-        f"entry peak, {_name}": (_on(_entry_peak, _where), "1"),
-        f"exit peak, {_name}": (_on(_exit_peak, _where), "1"),
-        f"sagging, {_name}": (_on(_sagging, _where), "1"),
-        f"increase, {_name}": (_on(_normal_slope, _where), "1"),
-        f"share of negative traction, {_name}": (_on(_negative_share, _where), "1"),
-        f"radial friction over normal force, {_name}": (_on(_support, _where), "1"),
-        f"traction at entry, {_name}": (_on(lambda w, k: _traction(w, k, 0.02, 0.2), _where), "1"),
-        f"traction at exit, {_name}": (_on(lambda w, k: _traction(w, k, 0.8, 0.98), _where), "1"),
-        f"traction change, {_name}": (
-            _on(lambda w, k: _traction(w, k, 0.8, 0.98) - _traction(w, k, 0.02, 0.2), _where),
-            "1",
-        ),
-        f"ring friction, entry times exit, {_name}": (_ring_friction_product(_where), "N2"),
-        f"spiral running, {_name}": (_on(_spiral, _where), "m"),
-        f"running radius, {_name}": (_on(_height, _where), "m"),
-    }
+    QUANTITIES |= {f"{about}, {_name}": quantity for about, quantity in _of_arc(_where).items()}

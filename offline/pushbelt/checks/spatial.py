@@ -210,14 +210,7 @@ class Result:
             "unit": self.parameters.name,
             "failures": list(self.failures),
             "claims": [
-                {
-                    "about": c.about,
-                    "value": c.value,
-                    "limit": c.limit,
-                    "unit": c.unit,
-                    "needed": c.needed,
-                    "holds": c.holds,
-                }
+                {key: getattr(c, key) for key in ("about", "value", "limit", "unit", "needed", "holds")}
                 for c in self.claims
             ],
             "phenomena": [p._asdict() | {"verdict": p.verdict} for p in self.phenomena],

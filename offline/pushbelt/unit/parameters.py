@@ -604,19 +604,9 @@ def sheaves(parameters: Parameters) -> Sheaves:
     """One of the two symmetric sheaves of a pulley; a drawn one is computed from its finite elements."""
     p = parameters.pulleys
     a = drawn_sheaves(parameters).a if p.a is None else _rows(p)
-    return Sheaves(
-        m=p.m,
-        J=p.J,
-        Theta_t=p.Theta_t,
-        d_z=p.d_z,
-        c_t=p.c_t,
-        d_t=2.0 * p.tilt_damping * float(np.sqrt(p.c_t * p.Theta_t)),
-        r_min=p.r_min,
-        r_max=p.r_max,
-        a=a,
-        A=p.A or (1.0,) * len(a),
-        multiplier=p.multiplier,
-    )
+    given = {name: value for name, value in p if name in Sheaves._fields}
+    d_t = 2.0 * p.tilt_damping * float(np.sqrt(p.c_t * p.Theta_t))
+    return Sheaves(**given | {"d_t": d_t, "a": a, "A": p.A or (1.0,) * len(a)})
 
 
 def influence_numbers(s: Sheaves, r: float) -> Array:

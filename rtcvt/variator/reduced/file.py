@@ -61,22 +61,13 @@ def rounded(model: ReducedModel) -> ReducedModel:
 
     return replace(
         model,
-        thrust=grained(model.thrust),
-        laws=grained(model.laws),
-        uncertainty=grained(model.uncertainty),
+        **{name: grained(getattr(model, name)) for name in ("thrust", "laws", "uncertainty", "deviation", "falling")},
         correction=single_precision(model.correction),
-        deviation=grained(model.deviation),
-        falling=grained(model.falling),
         peaks=tuple(replace(a, weights=single_precision(a.weights)) for a in model.peaks),
         peak_networks=networks(model.peak_networks),
         networks=networks(model.networks),
         fields=tuple(
-            replace(
-                f,
-                modes=single_precision(f.modes),
-                weights=single_precision(f.weights),
-                across=single_precision(f.across),
-            )
+            replace(f, **{name: single_precision(getattr(f, name)) for name in ("modes", "weights", "across")})
             for f in model.fields
         ),
     )

@@ -54,7 +54,7 @@ from rtcvt.network.layout import Part
 
 def kernel_set(model: Model, coupled: bool) -> KernelSet:
     """The kernels that a network needs of a part, with connected flanges or without."""
-    owner = model.coupling if coupled else model
+    owner: Any = model.coupling if coupled else model
     own = ("linearise", "port", "flange", "piece", "cheap_output") if coupled else ("step",)
     always = tuple((what, getattr(model, what)) for what in ("initialise", "derivative", "output"))
     again = (("again", owner.again or owner.linearise),) if coupled else ()

@@ -65,5 +65,5 @@ def test_every_plain_value_of_every_shipped_unit_can_be_replaced():
         text = edited(file.text, numbers, name)
         changed = tomllib.loads(text)
         for key in numbers:
-            table, _, last = key.rpartition(".")
-            assert (changed[table] if table else changed)[last] == 0.5, (name, key)
+            table, dot, last = key.partition(".")
+            assert (changed[table][last] if dot else changed[table]) == 0.5, (name, key)

@@ -37,7 +37,8 @@ Internal-Combustion Engine in Theory and Practice*, vol. 2, 1985, ch. 8)::
 
     q (1 + a cos(n phi)) - tau_k sin(n phi) in place of q,    J - J_2 cos(2 phi) in place of J, whose energy is kept
 
-The means over a turn are those without it; fuel follows the mean torque. The angle is counted if there is any of these.
+The means over a turn are those without it; fuel follows the mean torque. The angle is counted if there is any of these:
+an amplitude of zero is an option that is off, and has no derivative there.
 """
 
 from rtcvt.engine.grid import cell, lookup, lookup_in, share, slope

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rtcvt.errors import InputError
 
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?$")
-_LINE = re.compile(r"\s*([A-Za-z0-9_.\-]+)\s*=\s*")
+_LINE = re.compile(r"""\s*("?)([A-Za-z0-9_.\-]+)\1\s*=\s*""")
 
 
 def edited(text: str, values: Mapping[str, str], source: str) -> str:
@@ -58,7 +58,7 @@ def _edit(lines: list[str], key: str, value: str, source: str) -> None:
         elif not table and place < 0 and "." not in key:
             place, longest = number, 0
         found = _LINE.match(line)
-        if inside and found and found[1] == inside:
+        if inside and found and found[2] == inside:
             lines[number] = line[: found.end()] + value + _after_value(line[found.end() :], key, source)
             return
     if place < 0:

@@ -52,9 +52,9 @@ def test_the_file_holds_the_tables_once(exported, model):
 
 def test_sources_come_when_asked_for_and_with_small_units():
     small = load_unit("differential").build("rigid")
-    for carried in (True, False):
-        description = native_description(small, "unit", "guid", open_source=carried)
-        assert len(description.findall(".//SourceFiles")) == 2 * carried
+    for files in (["all.c"], []):
+        description = native_description(small, "unit", "guid", files=files)
+        assert len(description.findall(".//SourceFiles")) == 2 * len(files)
 
 
 def test_a_unit_that_is_to_be_the_same_to_the_byte_has_no_measured_times(tmp_path, monkeypatch):
@@ -130,7 +130,7 @@ def test_a_unit_has_a_data_sheet(tmp_path, fmi):
     measured = found["measured"]
     if fmi == 2:
         (asked,) = Hosted(folder).allocated
-        assert asked <= measured["instance_bytes"] < asked + 64
+        assert abs(measured["instance_bytes"] - asked) < 64 + len(str(folder))  # with the path of its resources
     assert 0.0 < measured["step_us"]["median"] <= measured["step_us"]["longest"]
     assert {regime["on"] for regime in measured["regimes"]} == {"clutch.stuck", ""}
     assert sum(regime["share"] for regime in measured["regimes"]) == pytest.approx(1.0)

@@ -96,13 +96,13 @@ def build_variator(
     data[D.N_X], data[D.N_Y] = table.size("state"), table.size("output")
     data[D.PHI], data[D.N_SCRATCH] = layout.W_Y + data[D.N_Y], scratch(laws)
     outputs = [v.name for v in table.variables if v.causality == "output"]
-    coupled = kernels.linearise, kernels.port, kernels.flange, kernels.coupled_piece
+    tasks = kernels.linearise, kernels.port, kernels.flange, kernels.coupled_piece
     limits = tuple(place.row.name for place in (Y.OUTSIDE, Y.END_STOP, Y.FORCE_LIMITED))
     others = tuple(name for k, name in enumerate(outputs) if k not in layout.STATE_OUTPUTS)
     return model_of(
         unit, fidelity, table, kernels, data=data.array(), n_work=layout.W_Y + table.size("output") + scratch(laws),
         step_size=unit.solver.step, internal_step=data[D.INTERNAL_STEP],
-        coupling=Coupling(*coupled, limits, kernels.brief, others, kernels.again), prepares=False,
+        coupling=Coupling(*tasks, limits, kernels.brief, others, kernels.again), prepares=False,
     )  # fmt: skip
 
 

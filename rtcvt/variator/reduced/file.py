@@ -59,17 +59,17 @@ def rounded(model: ReducedModel) -> ReducedModel:
     def networks(n: Networks) -> Networks:
         return Networks(single_precision(n.first), single_precision(n.second))
 
+    def each(of: Any, record: Any, *names: str) -> dict[str, Any]:
+        return {name: of(getattr(record, name)) for name in names}
+
     return replace(
         model,
-        **{name: grained(getattr(model, name)) for name in ("thrust", "laws", "uncertainty", "deviation", "falling")},
+        **each(grained, model, "thrust", "laws", "uncertainty", "deviation", "falling"),
         correction=single_precision(model.correction),
         peaks=tuple(replace(a, weights=single_precision(a.weights)) for a in model.peaks),
         peak_networks=networks(model.peak_networks),
         networks=networks(model.networks),
-        fields=tuple(
-            replace(f, **{name: single_precision(getattr(f, name)) for name in ("modes", "weights", "across")})
-            for f in model.fields
-        ),
+        fields=tuple(replace(f, **each(single_precision, f, "modes", "weights", "across")) for f in model.fields),
     )
 
 

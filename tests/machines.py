@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from belt_states import SERPENTINE, decoupled, random_belt, tensioned
 from numpy.random import Generator
+from rows import tables
 from variator_laws import SHAFTS, corrected, instance, laws
 
 from rtcvt.belt.layout import D as BeltD
@@ -25,24 +26,8 @@ __all__ = [
     "Machine", "flanged", "gear_state", "in_ranges", "kers_model", "machines", "state", "variant", "variator_state",
 ]  # fmt: skip
 
-RANGES = {  # of a kind, or of a unit whose states differ: lowest and highest states and inputs
-    "clutch": ((-0.03, -5.0, 0.0, 0.0), (0.03, 5.0, 7e3, 1e4), (-5.0, -300.0, 0.0), (5.0, 300.0, 1.0)),
-    "engine": ((-100.0, 0.0, -5.0, 0.0, -12.0, 0.0, 0.0), (750.0, 190.0, 45.0, 1.0, 12.0, 60.0, 20.0),
-               (-200.0, -0.1, 0.0), (200.0, 1.1, 0.7)),
-    "torque_converter": ((-500.0, -500.0), (500.0, 500.0), (-100.0, -100.0), (100.0, 100.0)),
-    "electric_drive": ((-100.0, -75.0, 0.1), (1600.0, 75.0, 0.9), (-100.0, -3e3, -3e3), (100.0, 3e3, 3e3)),
-    "hybrid_drive": ((-100.0, -60.0, 0.05, -100.0), (800.0, 60.0, 0.95, 150.0),
-                     (-100.0, -100.0, -100.0), (100.0, 100.0, 100.0)),
-    "vehicle": ((-60.0, 0.0, -4e3), (60.0, 100.0, 4e3), (-500.0, -2e3, 0.0, -0.3), (500.0, 2e3, 4e3, 0.3)),
-    "driveline": ((-0.3, -300.0), (0.3, 300.0), (-60.0, -300.0), (60.0, 300.0)),
-    "driver": ((-3e3, -500.0), (3e3, 500.0), (0.0, -5.0, -500.0, -0.9, 0.0), (40.0, 40.0, 500.0, 0.9, 35e3)),
-    "cycle": ((0.0,), (100.0,), (), ()),
-    "tyred_vehicle": ((-3.0, 0.0, -2e3, *2 * (-5.0,), *2 * (-0.3,), *2 * (-4e3,), *3 * (0.0,)),
-                      (3.0, 9.0, 2e3, *2 * (5.0,), *2 * (0.3,), *2 * (4e3,), *3 * (1e5,)),
-                      (-2e3, -2e3, 0.0, -0.3), (2e3, 2e3, 4e3, 0.3)),
-    "dual_mass_flywheel": ((-5.0, -5.0, -0.8, -6.0), (5.0, 5.0, 0.8, 6.0), (-100.0, -100.0), (100.0, 100.0)),
-    "pump": ((-50.0, 0.0), (600.0, 6e6), (-20.0, 0.0, 0.0), (20.0, 6e6, 6e6)),
-}  # fmt: skip
+# of a kind, or of a unit whose states differ: lowest and highest states and inputs
+RANGES = tables("cases/machines.toml")["ranges"]
 
 
 class Machine(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from rows import text_of
+from rows import tables, text_of
 
 from rtcvt.offline.variator.plan import shipped_plans
 from rtcvt.unitfile import shipped_units
@@ -14,34 +14,8 @@ from rtcvt.unitfile import shipped_units
 __all__ = ["READ", "build", "link", "state"]
 
 SYSTEM = text_of("units/overwritten_system.toml")
-READ = {  # command: the output that is refused, what it is a link to, and what reads this
-    "simulate sys.toml --json part.toml": ("part.toml", "part.toml", "sys.toml: components.c.unit"),
-    "export sys.toml --no-check -o hard.fmu": ("hard.fmu", "part.toml", "sys.toml: components.c.unit"),
-    "ssp sys.toml -o soft.ssp": ("soft.ssp", "part.toml", "sys.toml: components.c.unit"),
-    "simulate sys.toml -o fuel.csv": ("fuel.csv", "fuel.csv", "engine.toml: fuel"),
-    "simulate engine.toml --json fuel.csv": ("fuel.csv", "fuel.csv", "engine.toml: fuel"),
-    "export engine.toml --no-check --backend python -o soft.fmu": ("soft.fmu", "fuel.csv", "engine.toml: fuel"),
-    "simulate cycle.toml -o cycle.csv": ("cycle.csv", "cycle.csv", "cycle.toml: cycle"),
-    "export cycle.toml --no-check -o soft.fmu": ("soft.fmu", "cycle.csv", "cycle.toml: cycle"),
-    "simulate cvt.toml -o red.h5": ("red.h5", "red.h5", "cvt.toml: reduced"),
-    "check cvt.toml -o soft.html": ("soft.html", "red.h5", "cvt.toml: reduced"),
-    "map cvt.toml --json hard.json": ("hard.json", "cvt.toml", "unit"),
-    "reduce runs --prior red.h5 -o hard.h5": ("hard.h5", "red.h5", "--prior"),
-    "reduce runs -o new.h5 --report hard.html": ("hard.html", "runs/a.h5", ""),
-    "campaign pushbelt_24mm -p plan.toml -o new --summary soft.csv": ("soft.csv", "plan.toml", "--plan"),
-    "campaign pushbelt_24mm -p plan.toml -o runs": ("runs/index.csv", "plan.toml", "--plan"),
-    "calibrate runs/set.toml -p reproduction -o runs": ("runs/set.toml", "runs/set.toml", "unit"),
-    "run x.fmu --can virtual:x --dbc net.dbc --save-dbc soft.dbc": ("soft.dbc", "net.dbc", "--dbc"),
-    "run x.fmu --can virtual:x --dbc net.dbc --json hard.json": ("hard.json", "net.dbc", "--dbc"),
-    "run x.fmu -o soft.mf4": ("soft.mf4", "x.fmu", "fmu"),
-    "run x.fmu --inputs in.csv -o hard.h5": ("hard.h5", "in.csv", "--inputs"),
-    "run x.fmu --scenario case.toml --json soft.json": ("soft.json", "case.toml", "--scenario"),
-    "simulate part.toml --scenario case.toml -o hard.h5": ("hard.h5", "case.toml", "--scenario"),
-    "export part.toml --no-check --cross-check -o new.fmu": ("new_in.csv", "part.toml", "unit"),
-    "export part.toml --figures fig.json -o soft.fmu": ("soft.fmu", "fig.json", "--figures"),
-    "view red.h5 -o hard.html": ("hard.html", "red.h5", "recording"),
-    "plot red.h5 -o soft.png": ("soft.png", "red.h5", "recording"),
-}  # fmt: skip
+# command: the output that is refused, what it is a link to, and what reads this
+READ = tables("cases/overwriting.toml")
 
 
 def build(folder: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["DATA", "cases", "mistakes", "text_of"]
+__all__ = ["DATA", "cases", "mistakes", "tables", "text_of"]
 
 DATA = Path(__file__).parent / "data"
 
@@ -14,6 +14,11 @@ DATA = Path(__file__).parent / "data"
 def text_of(name: str) -> str:
     """The text of a file of ``tests/data``."""
     return (DATA / name).read_text(encoding="utf-8")
+
+
+def tables(name: str) -> dict:
+    """The tables of a TOML file of ``tests/data``."""
+    return tomllib.loads(text_of(name))
 
 
 def _rows(folder: str) -> Callable[[Callable], Callable]:
@@ -24,7 +29,7 @@ def _rows(folder: str) -> Callable[[Callable], Callable]:
 
     def parametrised(test: Callable) -> Callable:
         module = Path(test.__code__.co_filename).stem.removeprefix("test_")
-        found = tomllib.loads(text_of(f"{folder}/{module}.toml"))[test.__name__.removeprefix("test_")]
+        found = tables(f"{folder}/{module}.toml")[test.__name__.removeprefix("test_")]
         names = list(dict.fromkeys(key for row in found for key in row))
         return pytest.mark.parametrize(names, [tuple(row.get(n) for n in names) for row in found])(test)
 

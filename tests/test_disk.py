@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from commands import command_line
+from rows import mistakes
 
 import rtcvt
 from rtcvt.errors import InputError
@@ -51,12 +52,7 @@ def test_an_output_that_is_full():
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [("simulate differential --json /dev/full", "No space left on device"),
-     ("simulate differential -o x.h5", "File too large"),
-     ("export differential --backend python --no-check -o x.fmu", "File too large")],
-)  # fmt: skip
+@mistakes
 def test_a_command_whose_files_find_no_room(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
     rtcvt.load("differential").simulate(duration=0.01)  # machine code is there

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from instances import started
+from rows import cases
 
 from rtcvt.kind import load_unit
 from rtcvt.numerics.integrators import (
@@ -94,9 +95,7 @@ def kers(method, step):
     return build_model(parse_table(GearSystem, data, "kers"), "full")
 
 
-@pytest.mark.parametrize(("method", "order", "steps"), [
-    ("rk4", 4, (4e-6, 2e-6)), ("rosenbrock", 3, (2e-5, 1e-5, 5e-6)),
-])  # fmt: skip
+@cases
 def test_order_on_the_full_unit_in_closed_loop(method, order, steps):
     """Ten states, poles to 3e5 rad/s, tilt, sine and cosine, controller: a smooth 2 ms with no limit active."""
 

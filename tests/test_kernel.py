@@ -11,6 +11,7 @@ from llvmlite.binding import Linkage
 from marks import slow
 from numba.core.codegen import JITCodeLibrary
 from numba.core.errors import NumbaError
+from rows import tables
 
 from rtcvt.kernel import kernel
 from rtcvt.numerics.linalg import lu
@@ -19,79 +20,9 @@ from rtcvt.offline.nonsmooth.compiled import compiled as nonsmooth
 from rtcvt.offline.pushbelt.compiled import compiled as pushbelt
 
 SCRIPT = "from rtcvt.numerics.elementary import cos; print(cos(0.0), cos.stats.cache_hits.total())"
-# a caller, and in modules of their own what it reaches
-MODULES = {
-    "places": """
-from enum import IntEnum
-class X(IntEnum):
-    A = 0
-    B = 1
-LIMIT = 10.0
-""",
-    "called": """
-from rtcvt.kernel import kernel
-import places
-@kernel
-def part(a):
-    return min(a, places.LIMIT)
-@kernel
-def other(a):
-    return 3.0 * a
-""",
-    "contract": """
-from typing import NamedTuple
-from rtcvt.offline.pushbelt.compiled import by_law
-class Law(NamedTuple):
-    a: float
-    b: float
-class Other(NamedTuple):
-    a: float
-@by_law
-def force(law, v):
-    '''Force.'''
-""",
-    "law": """
-from rtcvt.offline.pushbelt.compiled import compiled
-from contract import Law, force
-@compiled
-def factor():
-    return 2.0
-@force.of(Law)
-@compiled
-def of_law(law, v):
-    return law.a * factor() * v
-""",
-    "other_law": """
-from rtcvt.offline.pushbelt.compiled import compiled
-from contract import Other, force
-@force.of(Other)
-@compiled
-def of_other(law, v):
-    return law.a + v
-""",
-    "caller": """
-from rtcvt.offline.pushbelt.compiled import compiled
-from contract import force
-from called import part
-from places import X
-@compiled
-def total(law, x):
-    return part(x[X.B]) + force(law, x[X.A])
-""",
-}
-EDITS = {  # module, text, its replacement, the value of `total` after it; None: the machine code is still that of it
-    "a kernel that is called": ("called", "min(a,", "0.5 * min(a,", 9.0),
-    "one that is not": ("called", "3.0 * a", "4.0 * a", None),
-    "a comment": ("called", "import places", "import places  # of numbers\n\n", None),
-    "its place in its module": ("caller", "@compiled", "\n\n@compiled", None),
-    "a constant that a called kernel reads": ("places", "10.0", "3.0", 7.0),
-    "a place": ("places", "A = 0\n    B = 1", "B = 0\n    A = 1", 42.0),
-    "the kernel of a law": ("law", "* v", "* v + 1.0", 15.0),
-    "what that calls": ("law", "2.0", "5.0", 20.0),
-    "fields of a law": ("contract", "a: float\n    b: float", "b: float\n    a: float", 20.0),
-    "an option of the compiler": ("law", "import compiled", "import inlined as compiled", 14.0),
-    "another law": ("other_law", "law.a + v", "law.a - v", None),
-}
+MODULES = tables("cases/kernel.toml")["modules"]
+# module, text, its replacement, the value of `total` after it; None: the machine code is still that of it
+EDITS = tables("cases/kernel.toml")["edits"]
 
 
 def total(monkeypatch):
@@ -106,7 +37,7 @@ def total(monkeypatch):
 
 @pytest.mark.parametrize("edit", [*list(EDITS)[:6], *map(slow, list(EDITS)[6:])])
 def test_an_edit_recompiles_what_it_reaches_and_nothing_else(tmp_path, monkeypatch, edit):
-    module, text, replacement, value = EDITS[edit]
+    module, text, replacement, *value = EDITS[edit]
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     for name, lines in MODULES.items():
@@ -115,7 +46,7 @@ def test_an_edit_recompiles_what_it_reaches_and_nothing_else(tmp_path, monkeypat
     assert total(monkeypatch) == (14.0, True)
     assert text in MODULES[module]
     (tmp_path / f"{module}.py").write_text(MODULES[module].replace(text, replacement))
-    assert total(monkeypatch) == ((14.0, True) if value is None else (value, False))
+    assert total(monkeypatch) == ((value[0], False) if value else (14.0, True))
 
 
 @pytest.mark.parametrize("compiled", [kernel, beltdrive, nonsmooth, pushbelt])

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from instances import started
+from rows import cases, text_of
 
 from rtcvt.fmu.gradient import Run
 from rtcvt.kernel import FAILED
@@ -17,23 +18,7 @@ from rtcvt.unitfile import parse_unit_file
 
 REDUCED = Path(str(resources.files("rtcvt"))) / "reduced"
 
-LINEAR = """name = "linear"
-kind = "observer"
-of = "differential"
-model = "rigid"
-estimated = { "contact.ae.F" = "" }
-[measured]
-"left.w" = 0.05
-"contact.cb.F" = 30.0
-[noise]
-"left.tau" = 2.0
-[drift]
-"pinion.tau" = { deviation = 50.0, rate = 20.0 }
-[states]
-"gear.b.w" = { deviation = 10.0, rate = 0.1 }
-[solver]
-step = 1e-3
-"""
+LINEAR = text_of("units/linear_observer.toml")
 
 
 def observed(text):
@@ -167,10 +152,7 @@ SEEN = {"primary.tau": "tau_I", "clamp.primary.F": "F_I", "clamp.secondary.F": "
 NOISE = dict(zip(SEEN, (2.0, 100.0, 100.0, 0.1, 0.1, 0.005), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("table", "name", "observable"),
-    [("heldout", "clamping-001", True), ("heldout_spatial", "clamping-000", False), ("heldout", "torque-002", False)],
-)
+@cases
 def test_friction_slip_and_flank_force_of_the_full_model(table, name, observable):
     """Friction is known to 5 % near the capacity, and far from it the observer says that it does not know it."""
     held = read_heldout(REDUCED / f"pushbelt_24mm_belief_{table}.h5")

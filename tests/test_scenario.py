@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 from instances import started
-from rows import mistakes
+from rows import cases, mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -42,9 +42,7 @@ def test_signals():
     assert np.abs(np.diff(smooth, 2)).max() < 0.01
 
 
-@pytest.mark.parametrize(("interpolation", "at_half", "before"), [
-    ("linear", 0.5, 1.0), ("smooth", 0.5, 1.0), ("previous", 0.0, 0.0), ("natural", 0.5, 1.0)
-])  # fmt: skip
+@cases
 def test_two_points_of_one_time_are_a_jump_at_any_multiple_of_the_step(interpolation, at_half, before):
     """From its time on the value after it counts, however the multiple of the step is rounded; a time that stands twice
     has the value before it and the one after it."""

@@ -3,28 +3,13 @@
 import tomllib
 
 import pytest
+from rows import text_of
 
 from rtcvt.errors import InputError
 from rtcvt.files.toml_edit import edited
 from rtcvt.unitfile import read_unit_file, shipped_units
 
-TEXT = """# A machine
-name = "a # b"  # its name
-list = [1, 2]
-
-[contacts]  # of the belt
-mu = 0.09  # C
-path = "x"
-
-[contacts.friction]
-law = "coulomb"
-
-[parameters]
-primary.J = 1e-2  # A
-
-[[case]]
-mu = 5
-"""
+TEXT = text_of("units/edited.toml")
 
 
 def test_values_are_replaced_and_comments_stay():

@@ -51,15 +51,7 @@ def changed(name, *path, value=None, remove=False):
     return data
 
 
-@pytest.mark.parametrize(
-    ("parameters", "point"),
-    [
-        ({"k": {"value": 3}}, "k*r_b*r_a/(3*r_a)"),  # a bare number may be a length, a count or a share
-        ({"k": {"value": "0.039"}}, "k"),
-        ({"k": {"value": 2, "unit": "1"}, "x": {"value": "60 deg"}}, "k*r_b*cos(x)"),
-        ({"q": {"value": "2.25 cm"}}, "sqrt(r_b*q*r_b/q) + 0"),
-    ],
-)
+@cases
 def test_expressions_with_the_units_of_their_names(tmp_path, parameters, point):
     data = changed("differential", "contacts", "cd", "point", value=["r_c", point])
     data["parameters"] |= parameters
@@ -88,9 +80,7 @@ def test_what_was_hardly_meant_is_asked_once(tmp_path, caplog, unit, old, new, q
     assert question is None or re.search(question, said[0])
 
 
-@pytest.mark.parametrize(
-    ("value", "taken"), [(30, True), ("-30", True), ("30 deg", False), (-0.5, False), ("6.2", False)]
-)
+@cases
 def test_an_angle_without_its_unit_is_at_most_a_turn(tmp_path, value, taken):
     file = write(tmp_path, changed("toroidal_kers", "variables", "theta", "max", value=value))
     try:

@@ -21,16 +21,8 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
 from rtcvt.vehicle.parts import KINDS, build_part
 
-PARTS = (
-    "vehicle",
-    "driveline",
-    "driver",
-    "wltc",
-    "nedc",
-    "kers_lap",
-    "cvt_pump",
-    "vehicle_tyres",
-    "dual_mass_flywheel",
+PARTS = tuple(
+    ["vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump", "vehicle_tyres", "dual_mass_flywheel"]
 )
 KMH = 1.0 / 3.6
 
@@ -271,9 +263,7 @@ def weight_along(slope, m):
     return 9.81 * m * slope / math.hypot(1.0, slope), 0.01 * 9.81 * m / math.hypot(1.0, slope)
 
 
-@pytest.mark.parametrize(
-    ("m", "slope", "tau"), [(1400, 0.3, 4000), (1400, -0.3, 4000), (2900, 0.12, 2050), (2900, 0.009, 0)]
-)
+@cases
 def test_brakes_and_tyres_hold_on_a_slope(m, slope, tau):
     """It comes under the vehicle at once; the brakes and tyres yield by less than a micrometre, and it rests."""
     one = instance("vehicle", step=1e-2, vehicle__m=m)

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from rows import tables
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.page import belt_page
@@ -10,14 +11,7 @@ from rtcvt.belt.tasks import errors
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 
-FIGURES = {
-    "unit": "two_pulley_5pk",
-    "load_cases": [
-        {"name": "overload", "errors": [
-            {"signal": "P2.w", "kind": "speed", "smooth": 0.004, "limit": 0.01, "scale": 200.0},
-            {"signal": "P1_P2.F", "kind": "tension", "smooth": 0.045, "limit": 0.03, "scale": 800.0}]},
-    ],
-}  # fmt: skip
+FIGURES = tables("cases/belt_page.toml")
 
 
 def page(rows):

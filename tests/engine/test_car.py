@@ -12,7 +12,7 @@ import pytest
 from discs import interpreted
 from instances import started
 from lxml import etree
-from rows import text_of
+from rows import cases, text_of
 from scipy.optimize import brentq
 from scipy.signal import sosfreqz
 
@@ -37,16 +37,7 @@ def run():
     return simulate(unit.build(), unit.scenario[0])
 
 
-@pytest.mark.parametrize(
-    ("name", "used", "found"),
-    [
-        ("car_cvt", "engine.fuel.m", (0.164999, 9.0181e-05)),
-        ("car_automatic", "engine.fuel.m", (0.191303, 7.63236e-05)),
-        ("car_electric", "drive.battery.P", (0.810185, 12678.5)),
-        ("car_hybrid", "drive.battery.P", (0.413365, 2771.30)),
-        ("car_dct", "engine.fuel.m", (0.126681, 8.59017e-05)),
-    ],
-)
+@cases
 def test_a_car_pulls_away_as_it_did(name, used, found):
     """0.2 s from rest, as 5.4 km/h are asked for: speed, and fuel or power; as first measured here."""
     with interpreted():
@@ -75,19 +66,7 @@ def test_a_step_uses_the_outputs_of_the_one_before_with_the_same_bits():
 
 
 @pytest.mark.parametrize("slope", [0.3, -0.3])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "car_cvt",
-        "car_automatic",
-        "car_electric",
-        "car_cvt_kers",
-        "car_cvt_slip",
-        "car_hybrid",
-        "vehicle_kers",
-        "vehicle_wltc",
-    ],
-)
+@cases
 def test_every_car_stands_on_a_hill(name, slope):
     """On 30 %, from the start on, with the driver's brakes, whatever its drive does."""
     with interpreted():

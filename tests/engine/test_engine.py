@@ -5,6 +5,7 @@ from importlib import resources
 
 import numpy as np
 import pytest
+from rows import mistakes
 from scipy.integrate import solve_ivp
 
 from rtcvt.engine.kernels import X
@@ -248,10 +249,7 @@ def test_torques_over_the_crank_angle_are_those_of_another_integrator():
     assert over_turns[0] == pytest.approx(over_turns[1], rel=2e-3)
 
 
-@pytest.mark.parametrize(("parameters", "said"), [
-    ({"J_2": 0.2}, "below J"),
-    ({"a": 5.0}, "an amplitude"),
-])  # fmt: skip
+@mistakes
 def test_torques_that_no_engine_has_are_named(parameters, said):
     with pytest.raises(InputError, match=said):
         with_torques(**parameters)

@@ -10,6 +10,7 @@ from flywheel import Flywheel, build
 from fmpy.fmi3 import FMU3Slave
 from instances import started
 from machines import machines
+from rows import mistakes
 from scipy.optimize import minimize
 
 import rtcvt
@@ -229,10 +230,7 @@ def test_calibrate_refuses_what_is_no_recording_and_takes_any_mapping():
     assert found.values == {"vehicle.m": pytest.approx(1500.0)}
 
 
-@pytest.mark.parametrize(("parameters", "signals", "said"), [
-    ([], [], "at least one parameter"), (["flywheel.x"], [], "flywheel.x: not one of"), (["flywheel.J"], ["z"], "z"),
-    ({"shaft.tau": "3 m"}, [], "3 m"), ({"flywheel.J": -1.0}, [], "flywheel.J"), (["storage.E"], [], "storage.E"),
-])  # fmt: skip
+@mistakes
 def test_what_has_no_derivative_is_refused(parameters, signals, said):
     model, scenario = flywheel()
     with pytest.raises(InputError, match=said):

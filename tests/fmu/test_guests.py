@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
 from native_host import ERROR, Hosted, reference, run
-from rows import DATA, text_of
+from rows import DATA, mistakes, text_of
 
 from rtcvt.environment import ALLOW
 from rtcvt.errors import InputError
@@ -120,13 +120,7 @@ def test_a_failed_step_of_an_fmu_within_a_unit_ends_the_run_and_is_told(tmp_path
     one.step(h=0.01)
 
 
-@pytest.mark.parametrize(("changes", "without", "said"), [
-    ([("<SourceFiles>", "<!--"), ("</SourceFiles>", "-->")], (), "no FMU without C sources within the one unit"),
-    ([], ("lag.c",), "a file of its sources, but lag.c is none"),
-    ([('"lag.c"', '"../lag.c"')], (), "a file of its sources, but ../lag.c is none"),
-    ([("fmi2DoStep", "doStep")], (), "sources with the function fmi2DoStep"),
-    ([("unit->n++;", "unit->m++;")], (), r"C code that compiles:\n.*\n\./a/tiny.c:\d+:\d+: error: no member named 'm'"),
-])  # fmt: skip
+@mistakes
 def test_sources_that_cannot_be_within_a_unit(changes, without, said, tmp_path, monkeypatch):
     tiny(tmp_path, *changes, without=without)
     loaded = system(text_of("units/tiny_system.toml"), tmp_path)

@@ -29,7 +29,7 @@ from instances import started
 from marks import slow
 from matplotlib.image import imread
 from native_host import DISCARD, ERROR, UNITS, H, Hosted, inputs, reference, run
-from rows import mistakes
+from rows import cases, mistakes
 
 import rtcvt.fmu.native.compiler
 from rtcvt.errors import InputError
@@ -255,9 +255,7 @@ def test_the_sources_of_every_unit_compile_without_a_warning(tmp_path, name, fmi
 
 
 @pytest.mark.needs("nm")
-@pytest.mark.parametrize(
-    ("flags", "prefix"), [([], "toroidal_kers_rigid_"), (["-DFMI2_FUNCTION_PREFIX=Kers_"], "Kers_")]
-)
+@cases
 def test_units_are_linked_together_by_their_names_and_keep_nothing_outside_of_instances(
     unpacked_native, tmp_path, flags, prefix
 ):
@@ -480,9 +478,7 @@ def test_the_message_says_what_was_called_when(native_host):
     assert unit.refused(unit.fmi.doStep, 0.0, H) == "fmi2DoStep is not allowed before initialisation"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"), [({"guid": "other"}, "that of this unit"), ({"instanceName": ""}, "needs a name")]
-)
+@mistakes
 def test_a_wrong_instantiation_is_refused(unpacked_native, change, message):
     description = fmpy.read_model_description(str(unpacked_native["kers"]))
     options = {"guid": description.guid, "instanceName": "unit", **change}

@@ -22,6 +22,7 @@ from c_programs import ADDRESS, build, figures
 from fmpy.fmi1 import FMICallException
 from fmpy.validation import validate_fmu
 from lxml import etree
+from rows import cases, text_of
 from test_fmi3_events import Host
 from typer.testing import CliRunner
 
@@ -308,25 +309,14 @@ def test_random_buffers_do_no_harm(tmp_path):
     assert min(found["answers"], found["frames"], found["status"], found["off"]) > 100
 
 
-@pytest.mark.parametrize(("given", "allowed"), [
-    ({"fmi": 2}, "fmi = 3"), ({"nodes": ["GW"]}, "a node of the database")
-])  # fmt: skip
+@cases
 def test_a_network_needs_fmi_3_and_a_node_of_its_database(tmp_path, given, allowed):
     with pytest.raises(InputError, match=allowed):
         Unit(load_unit("cvt_control")).export(tmp_path / "u.fmu", errors=False, dbc=DBC, **{"fmi": 3} | given)
     assert not list(tmp_path.iterdir())
 
 
-DEMO_DBC = """BU_: TCU ECU
-BO_ 1 wish: 4 ECU
- SG_ control_tau_drive : 0|16@1- (1,0) [0|0] "N.m" TCU
-BO_ 512 targets: 8 TCU
- SG_ ratio_des : 0|16@1+ (0.0001,0) [0|6] "" ECU
-BA_DEF_ "Baudrate" INT 1000 1000000;
-BA_DEF_ BO_ "GenMsgCycleTime" INT 0 65535;
-BA_ "Baudrate" 100000;
-BA_ "GenMsgCycleTime" BO_ 512 100;
-"""
+DEMO_DBC = text_of("demo.dbc")
 DEMOS = {"can-bus-simulation": "DemoCanBusSimulation", "can-node-triggered-output": "DemoCanNodeTriggeredOutput"}
 
 

@@ -15,6 +15,7 @@ from fmpy.validation import validate_fmu
 from held_inputs import simulate_held
 from lxml import etree
 from marks import slow
+from rows import tables
 from test_fmi3_events import Host
 
 from rtcvt import load
@@ -87,25 +88,9 @@ def test_description_is_valid_and_complete(coupled, archive):
     assert units["rad/s"] == (0, 0, -1, 1, 1.0, 0.0)
 
 
-ALLOWED = {  # SSP 1.0, 5.3.3: owner and kind of the connectors at both ends; an element is named, the system is not
-    ("system parameter", "system calculatedParameter"),
-    *((f"system {kind}", "system output") for kind in ("parameter", "input")),
-    *(("system parameter", f"element {kind}") for kind in ("parameter", "input", "inout")),
-    *(("system input", f"element {kind}") for kind in ("input", "inout")),
-    *(("element calculatedParameter", f"element {kind}") for kind in ("parameter", "input", "inout")),
-    *(("element output", f"element {kind}") for kind in ("input", "inout")),
-    ("element inout", "element input"),
-    ("element calculatedParameter", "system calculatedParameter"),
-    *((f"element {kind}", "system output") for kind in ("calculatedParameter", "output", "inout")),
-}
-WITHOUT = {  # why a shipped system is no archive
-    "all_wheel_drive": r"centre.left - lock.a - front.shaft': a pair of flanges: .* add no torques",
-    "car_automatic": r"engine.crank - converter.pump - lockup.a': a pair of flanges: .* add no torques; rtcvt export",
-    "car_cvt_kers": r"driveline.axle - vehicle.axle - kers_line.axle': a pair of flanges: .* add no torques",
-    "car_cvt_slip": r"engine.crank - pump.shaft - clutch.a': a pair of flanges: .* add no torques",
-    "car_electric": r"drive.shaft - axle.shaft': a flange with a speed as input; an inertia is at drive.shaft",
-    "car_hybrid": r"clutch.b - drive.shaft - cvt.primary': a pair of flanges: .* add no torques",
-}
+# SSP 1.0, 5.3.3: owner and kind of the connectors at both ends; an element is named, the system is not
+ALLOWED = {*map(tuple, tables("fmi/ssp.toml")["allowed"])}
+WITHOUT = tables("fmi/ssp.toml")["without"]  # why a shipped system is no archive
 
 
 @pytest.mark.parametrize("ssp", [1, 2])

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 from browser import FLAT, Browser, keep
+from rows import cases
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.wasm import export_page
@@ -21,9 +22,7 @@ def test_another_name_of_the_page_is_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.needs("chromium", "zig")
-@pytest.mark.parametrize(
-    ("name", "given"), [("differential", {"left.tau": 100.0}), ("toroidal_kers", {"shaft.w": 50.0})]
-)
+@cases
 def test_a_unit_in_a_browser(tmp_path, name, given):
     model = load_unit(name).build()
     page = export_page(model, tmp_path / "unit.html")

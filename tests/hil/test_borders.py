@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 from archives import library
+from rows import cases
 
 from rtcvt.errors import InputError
 from rtcvt.hil.importer import inputs_from, open_fmu
@@ -88,11 +89,7 @@ def test_other_units_of_the_description_are_read_and_differences_have_no_offset(
     assert found[name][-1] == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
-    ("name", "base"),
-    [("rpm", 'm="1"'), ("rpm", 's="-1" rad="1"'), ("degC", 'K="1"'), ("m", 'm="1" factor="1e-3"'), ("%", ""),
-     ("kW", 'kg="1" m="2" s="-3"')],
-)  # fmt: skip
+@cases
 def test_a_name_that_means_another_unit_here_is_refused(unit, name, base):
     """A number is in the unit of the description."""
     units = f'<UnitDefinitions><Unit name="{name}"><BaseUnit {base}/></Unit></UnitDefinitions>'
@@ -199,10 +196,7 @@ def test_times_are_rounded_and_no_step_more_is_made(unit, start):
         assert (len(found.timing.began), len(found.notes)) == (steps, 1)
 
 
-@pytest.mark.parametrize(
-    "experiment", ['startTime="3" stopTime="3"', 'stopTime="-1"', 'startTime="10" stopTime="5"', 'stopTime="inf"',
-                   'stopTime="nan"']
-)  # fmt: skip
+@cases
 def test_an_experiment_without_an_end_is_refused(unit, experiment):
     with pytest.raises(InputError, match=r"DefaultExperiment stopTime.*after the start"):
         run(unit(experiment=experiment), 1e-3, fast=True)
@@ -210,10 +204,7 @@ def test_an_experiment_without_an_end_is_refused(unit, experiment):
 
 
 @pytest.mark.parametrize("native", [False, True])
-@pytest.mark.parametrize(("given", "allowed"), [
-    ("0", "finite time above 0"), ("-0.001", "finite time above 0"), ("NaN", "finite time above 0"),
-    ("INF", "finite time above 0"), ("abc", "a number"), ("2", "up to the duration, 1 s"),
-])  # fmt: skip
+@cases
 def test_a_step_of_the_unit_that_is_none_is_refused_and_another_may_be_given(unit, given, allowed, native):
     path = unit(experiment=f'stopTime="1" stepSize="{given}"')
     with pytest.raises(InputError, match=f"unit.fmu: DefaultExperiment stepSize = .*{allowed}"):

@@ -16,7 +16,7 @@ from can.interfaces.udp_multicast.utils import pack_message
 from controller_on_a_bus import compare, demonstrate
 from instances import started
 from marks import slow
-from rows import mistakes, text_of
+from rows import cases, mistakes, tables, text_of
 
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, crc8, open_bus, reach, require_usable
@@ -152,10 +152,7 @@ def test_every_flipped_bit_is_found(pair, bit):
     assert rig.counts["wrong CRC"] == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "counted"),
-    [("drop", None, "missing"), ("duplicate", None, "repeated"), ("corrupt", None, "wrong CRC"), ("delay", 0.03, "")],
-)
+@cases
 def test_faults_of_messages(pair, kind, value, counted):
     acts = [False]
     fault = Fault(name="f", kind=kind, start=1.0, duration=1.0, value=value, message="unit_out_0")
@@ -384,9 +381,7 @@ def test_a_range_beyond_its_bits_is_refused_and_one_that_is_none_is_told():
     assert planned(text.format("5|-5"), (), leaving).notes == ["the range of m.x, 5 to -5, is none, and not used"]
 
 
-@pytest.mark.parametrize(
-    "cycle", ['STRING ;\nBA_ "GenMsgCycleTime" BO_ 256 "fast"', 'INT -9 9;\nBA_ "GenMsgCycleTime" BO_ 256 -5']
-)
+@cases
 def test_a_cycle_time_that_is_none_counts_as_that_of_the_rig(cycle):
     text = 'BO_ 256 m: 8 ECU\n SG_ x : 0|8@1+ (1,0) [0|0] "" RIG\n'
     attribute = f'BA_DEF_ BO_ "GenMsgCycleTime" {cycle};\n'
@@ -642,17 +637,7 @@ def test_the_fall_back_reaches_the_bus_during_an_overload(kers, tmp_path):
     assert report.figures["misses"] - report.figures["late"] >= 50
 
 
-EVERY_FAULT = [
-    {"kind": "stuck", "signal": "shaft.tau"},
-    {"kind": "noise", "signal": "control.theta", "value": 0.01},
-    {"kind": "nan", "signal": "control.tau_des"},
-    {"kind": "overload", "value": 0.01},  # 40 steps, 5 ms too long each: made up for in 0.2 s
-    {"kind": "unit_error"},
-    {"kind": "drop"},
-    {"kind": "delay", "value": 0.15},
-    {"kind": "duplicate"},
-    {"kind": "corrupt"},
-]
+EVERY_FAULT = tables("cases/bus.toml")["every_fault"]
 
 
 @pytest.mark.slow

@@ -120,16 +120,7 @@ def test_mistakes_in_the_file(old, new, message, folder):
 
 # --- faults -----------------------------------------------------------------------------------------------------------
 
-HOSTILE = """kind = "system"
-name = "hostile"
-connect = ["cycle.cycle.v -> bad.u"]
-[components]
-cycle = {{ unit = "wltc" }}
-bad = {{ fmu = "hostile.fmu", step = "5 ms", units = {{ u = "m/s" }}, parameters = {{ mode = {mode}, at = 0.05 }} }}
-[[scenario]]
-name = "s"
-duration = "0.1 s"
-"""
+HOSTILE = text_of("units/hostile_system.toml")
 
 
 @pytest.fixture(scope="module")
@@ -137,18 +128,13 @@ def hostile(tmp_path_factory):
     return build(tmp_path_factory.mktemp("hostile")).parent
 
 
-@pytest.mark.parametrize(("misdeed", "said"), [
-    ("segfault", r"ended by SIGSEGV at t = 0.05 s"), ("exit_at_once", "with code 0 at t = 0.05 s"),
-    ("status_7", "DoStep returned the illegal status 7 at t = 0.05 s"), ("hang", "a step did not return within 1 s"),
-    ("not_a_number", "output y was not finite at t = 0.05 s"), ("terminates", "the unit ended the simulation at t ="),
-    ("at_start", "in its initialisation"), ("forks", None),
-])  # fmt: skip
+@mistakes
 def test_a_fault_names_file_and_component_and_loses_nothing(misdeed, said, hostile, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(stepped, "PATIENCE", 1.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     shutil.copy(hostile / "hostile.fmu", tmp_path)
     file, kept = tmp_path / "mine.toml", tmp_path / "run.h5"
-    file.write_text(HOSTILE.format(mode=MISDEEDS[misdeed]))
+    file.write_text(HOSTILE.replace("mode = 0", f"mode = {MISDEEDS[misdeed]}"))
     code, _, err = command_line(monkeypatch, capsys)("simulate", str(file), "-o", str(kept))
     assert (code == 0) == (said is None)
     if said:

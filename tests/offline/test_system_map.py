@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rows import mistakes, text_of
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -10,18 +11,7 @@ from rtcvt.unitfile import parse_unit_file
 
 pytestmark = pytest.mark.interpreted
 
-RUN_UP = """
-name = "run_up"
-kind = "system"
-connect = ["engine.crank - flywheel.primary"]
-[components]
-engine = { unit = "engine" }
-flywheel = { unit = "dual_mass_flywheel", parameters = { "flywheel.C_0" = 0.0, "flywheel.c" = 0.0 } }
-[[scenario]]
-name = "run up"
-duration = "0.6 s"
-inputs = { "engine.engine.pedal" = 1.0 }
-"""
+RUN_UP = text_of("units/run_up.toml")
 
 
 def mapped(**given):
@@ -43,11 +33,7 @@ def test_the_modes_of_an_engine_with_a_dual_mass_flywheel_are_those_of_two_masse
     assert "Modes and engine orders" in found.page
 
 
-@pytest.mark.parametrize(("given", "said"), [
-    ({"orders": "2,x"}, "numbers above zero, with commas"),
-    ({"shaft": "engine.crank"}, "not one of its outputs"),
-    ({"scenario": "hill"}, "run up"),
-])  # fmt: skip
+@mistakes
 def test_a_map_of_nothing_is_refused(given, said):
     with pytest.raises(InputError, match=said):
         mapped(**given)

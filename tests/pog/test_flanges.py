@@ -8,7 +8,7 @@ import pytest
 from instances import started
 from machines import flanged
 from marks import slow
-from rows import mistakes, text_of
+from rows import cases, mistakes, text_of
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native
@@ -201,10 +201,7 @@ def stepped(slave, model, steps):
 
 @pytest.mark.slow
 @pytest.mark.needs("zig")
-@pytest.mark.parametrize(("name", "choice", "fidelity"), [
-    ("automatic_6", {"output": "speed"}, "rigid"),
-    ("power_split_ivt", {"engine": "speed", "output": "speed"}, "full"),
-])  # fmt: skip
+@cases
 def test_a_native_fmu_gives_the_same_bits(tmp_path, name, choice, fidelity):
     unit = flanged(name, choice)
     model = unit.build(fidelity)

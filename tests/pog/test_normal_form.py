@@ -18,9 +18,7 @@ def test_what_cancels_is_gone(text, expected):
     assert str(normal_form(parse(text, VALUES))) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["a - b*(c - sin(t)*cos(t)) / (a + 3)", "(a + b*cos(t))^5 - c", "tan(t)*(b - c)^2", "-(a - b)*cos(2*t)^3"]
-)
+@cases
 def test_the_value_is_the_same(text):
     e = parse(text.replace("^", "**"), VALUES)
     assert normal_form(e).evaluate(VALUES) == pytest.approx(e.evaluate(VALUES), rel=1e-12)

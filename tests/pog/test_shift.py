@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 import pytest
-from rows import mistakes
+from rows import mistakes, tables
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -21,6 +21,7 @@ from rtcvt.pog.shift import shift_table
 from rtcvt.pog.tasks import show
 from rtcvt.unitfile import parse_unit_file
 
+SHIFTS = tables("units/shifts.toml")
 MODULE = 1e-3
 
 
@@ -79,37 +80,21 @@ def simpson():
     box.body("in")
     box.simple("s", "out", "r1", 35, 73, "p1")
     box.simple("s", "c2", "out", 35, 73, "p2")
-    shift = """
-clutches = { A = ["in", "r1"], B = ["in", "s"] }
-brakes = { C = "s", D = "c2" }
-gears = { 1 = ["A", "D"], 2 = ["A", "C"], 3 = ["A", "B"], R = ["B", "D"] }
-"""
-    return box.unit(shift, "out")
+    return box.unit(SHIFTS["simpson"], "out")
 
 
 def ravigneaux():
     box = Box()
     box.body("in")
     box.ravigneaux("s1", "s2", "c", "out", 25, 32, 64, 14)
-    shift = """
-clutches = { A = ["in", "s1"], B = ["in", "s2"] }
-brakes = { C = "s2", D = "c" }
-gears = { 1 = ["A", "D"], 2 = ["A", "C"], 3 = ["A", "B"], R = ["B", "D"] }
-"""
-    return box.unit(shift, "out")
+    return box.unit(SHIFTS["ravigneaux"], "out")
 
 
 def lepelletier():
     box = Box()
     box.simple("s0", "c0", "in", 37, 71, "p0")
     box.ravigneaux("s1", "s2", "c", "out", 31, 38, 85, 20)
-    shift = """
-clutches = { A = ["c0", "s1"], B = ["c0", "s2"], E = ["in", "c"] }
-brakes = { C = "s2", D = "c", F = "s0" }
-gears = { 1 = ["F", "A", "D"], 2 = ["F", "A", "C"], 3 = ["F", "A", "B"], 4 = ["F", "A", "E"], 5 = ["F", "B", "E"], \
-6 = ["F", "C", "E"], R = ["F", "B", "D"] }
-"""
-    return box.unit(shift, "out")
+    return box.unit(SHIFTS["lepelletier"], "out")
 
 
 def four_sets(efficiency=1.0):
@@ -119,22 +104,7 @@ def four_sets(efficiency=1.0):
     box.simple("s12", "in", "r2s3", 48, 96, "p2")
     box.simple("r2s3", "c3", "r3s4", 69, 111, "p3")
     box.simple("r3s4", "out", "c1r4", 23, 85, "p4")
-    shift = f"""
-efficiency = {efficiency}
-clutches = {{ C = ["in", "r3s4"], D = ["c3", "out"], E = ["r2s3", "r3s4"] }}
-brakes = {{ A = "s12", B = "r1" }}
-[shift.gears]
-R = ["A", "B", "D"]
-1 = ["A", "B", "C"]
-2 = ["A", "B", "E"]
-3 = ["B", "C", "E"]
-4 = ["B", "D", "E"]
-5 = ["B", "C", "D"]
-6 = ["C", "D", "E"]
-7 = ["A", "C", "D"]
-8 = ["A", "D", "E"]
-"""
-    return box.unit(shift, "out")
+    return box.unit(SHIFTS["four_sets"].replace("efficiency = 1.0", f"efficiency = {efficiency}"), "out")
 
 
 def hybrid():
@@ -189,12 +159,7 @@ def wilson():
     box.simple("in", "a1", "a2", 20, 70, "p2")
     box.simple("s3", "a2", "a1", 17, 61, "p3")
     box.simple("a1", "out", "a4", 26, 70, "p4")
-    shift = """
-clutches = { F = ["in", "s3"] }
-brakes = { I1 = "a1", I2 = "a2", S3 = "s3", I4 = "a4" }
-gears = { 1 = ["I1"], 2 = ["I2"], 3 = ["S3"], 4 = ["F"], R = ["I4"] }
-"""
-    return box.unit(shift, "out")
+    return box.unit(SHIFTS["wilson"], "out")
 
 
 def test_wilson_box():
@@ -220,11 +185,7 @@ def test_dual_clutch_box_with_a_gear_preselected_and_without():
     for a, b, z in (("odd", "w1", 18), ("even", "w2", 27)):
         box.mesh(a, b, m * z)
     box.mesh("lay", "out", m * 100)
-    shift = """
-clutches = { K1 = ["in", "odd"], K2 = ["in", "even"], first = ["w1", "lay"], second = ["w2", "lay"] }
-gears = { 1 = ["K1", "first"], ready = ["K1", "first", "second"], 2 = ["K2", "second"] }
-"""
-    rows = table(box.unit(shift, "out"))
+    rows = table(box.unit(SHIFTS["double_clutch"], "out"))
     first, second = 62 / 18 * 80 / 20, 53 / 27 * 80 / 20
     assert {n: r.ratio for n, r in rows.items()} == pytest.approx({"1": first, "ready": first, "2": second})
     assert np.isnan(rows["1"].speeds["even"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rows import cases, mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
@@ -35,10 +36,7 @@ def outputs(instance):
     return {v.name: instance.get(v.name) for v in instance.model.select("output")}
 
 
-@pytest.mark.parametrize(
-    ("direction", "asked", "pistons"), [(1.0, 0.0, False), (-1.0, 0.0, False), (1.0, 2e4, False), (1.0, 0.0, True),
-                                        (-1.0, 0.0, True), (1.0, 3e6, True)]
-)  # fmt: skip
+@cases
 def test_jacobian_is_that_of_the_rates(direction, asked, pistons):
     instance = held() if pistons else kers()[1]
     x = instance.x.copy()
@@ -201,15 +199,7 @@ def test_spin_of_a_half_toroid(theta):
 TEXT = load_unit("toroidal_kers").text
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ('crown = "14 mm"', 'crown = "27.4 mm"', "crown"),
-        ('contacts = ["bc", "ac"]', 'contacts = ["bc", "bc"]', "each once"),
-        ('preload = "2 kN"', 'preload = "50 kN"', "preload < end_load_max"),
-        ("cavities = 2", 'cavities = 2\nroller_piston_area = "2 cm2"', "only with 'piston_area'"),
-    ],
-)
+@mistakes
 def test_what_is_no_toroid_is_refused(old, new, told):
     with pytest.raises(InputError, match=told):
         read_gear_system(parse_unit_file(TEXT.replace(old, new), "toroid.toml"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from commands import command_line
 from hostile_inputs import harsh_inputs
-from rows import text_of
+from rows import cases, text_of
 
 import rtcvt
 from rtcvt.kernel import OK, SATURATED
@@ -176,9 +176,7 @@ def test_a_car_starts_from_rest(tmp_path):
     assert 0.85 * work < kinetic < 0.98 * work
 
 
-@pytest.mark.parametrize(
-    "words", [("show", "pushbelt_cvt", "--json"), ("simulate", "pushbelt_cvt", "-s", "macro-slip")]
-)
+@cases
 def test_on_the_command_line(monkeypatch, capsys, words):
     code, out, _ = command_line(monkeypatch, capsys)(*words)
     assert code == 0

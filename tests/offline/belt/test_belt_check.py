@@ -124,10 +124,7 @@ def test_load_cases_change_both_models():
         load_cases(unit.model_copy(update={"hybrid": None}))
 
 
-@pytest.mark.parametrize(("inputs", "message"), [
-    ({"driving.tau": "8*x"}, "'late': inputs.driving.tau = .*name 'x' is not known"),
-    ({"driving.tau": "8 N"}, "'late': inputs.driving.tau = .*a torque"),
-])  # fmt: skip
+@mistakes
 def test_all_scenarios_are_read_before_the_first_runs(tmp_path, inputs, message):
     unit = small()
     late = unit.scenario[0].model_copy(update={"name": "late", "inputs": inputs})

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from marks import slow
+from rows import tables
 
 from rtcvt.belt.model import build_belt
 from rtcvt.errors import InputError
@@ -138,13 +139,8 @@ def drawn_around_the_serpentine():
     return cases(load_unit(SERPENTINE), 1)
 
 
-MISSED = {  # of 12; wraps slip at every swing of the engine order, 0.8 to 0.9 of the first natural frequency
-    "drawn 1.1 engine order": (0.5, 5.9, 22),
-    "drawn 1.2 engine order": (0.8, 7.5, 26),
-    "drawn 1.2 overload": (1.6, 8.6, 13),
-    "drawn 1.3 engine order": (0.3, 3.3, 15),
-    "drawn 1.3 overload": (2.1, 9.5, 15),
-}
+# of 12; wraps slip at every swing of the engine order, 0.8 to 0.9 of the first natural frequency
+MISSED = tables("cases/drawn.toml")["missed"]
 
 
 def test_layouts_keep_the_unit_beside_what_is_drawn():

@@ -7,6 +7,7 @@ import pytest
 from marks import slow
 from pushbelt_starts import begun
 from pushbelt_steps import stepped
+from rows import cases
 
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.contact.sheave import Load
@@ -129,10 +130,7 @@ def test_energy_error_falls_with_the_step() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "row"),
-    [("MED", 0), ("MED", 3), ("OD", 0), ("OD-KpKs", 0), ("OD-SpiRun", 0), ("LOW-SpiRun", 0), ("LOW", 0)],
-)
+@cases
 def test_a_revolution_leaves_a_thousandth_of_throughput_and_a_hundredth_of_loss(case: str, row: int) -> None:
     """Both schemes, behind one revolution of the multirate one: what docs/pushbelt.md says under "Verification"."""
     m, x, inputs = prepare(case, 1, row)

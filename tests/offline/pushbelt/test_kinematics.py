@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rows import cases
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.unit.kinematics import (
@@ -21,10 +22,7 @@ LENGTH, D_A = 0.66092, 0.155
 TAN_D = np.tan(np.radians(11.0))
 
 
-@pytest.mark.parametrize(
-    ("ratio", "r_I", "r_O", "wrap_I"),
-    [(0.5, 72.65, 36.33, 207.1), (1.0, 55.85, 55.85, 180.0), (2.4, 31.66, 75.98, 146.8)],
-)
+@cases
 def test_radii_of_the_unit(ratio, r_I, r_O, wrap_I):
     c = closure(LENGTH, D_A, ratio)
     assert c.r_I * 1e3 == pytest.approx(r_I, abs=6e-3)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pushbelt_steps import stepping
+from rows import cases
 
 from rtcvt.offline.pushbelt.contact import element_ring as er
 from rtcvt.offline.pushbelt.contact import flank as fk
@@ -218,9 +219,7 @@ def thrust(case: str, row: int, steps: int, k: float = 1.0, v: float = 1.0, **se
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "row", "taper"), [("MED", 3, None), ("OD", 0, None), ("LOW", 0, None), ("LOW", 0, 8e-6)]
-)
+@cases
 def test_springs_that_stiffen_and_friction_that_steepens_become_the_rigid_law(case: str, row: int, taper: Any) -> None:
     """Thrust ratio: the unit's saddles 0.6 to 1.6 % off, 16 k_S and v_muR/100 at most 0.15 %, half the step 0.1 %."""
     rigid, (rest, losses, throughput) = thrust(case, row, 100, scheme="set-valued", taper=taper)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
+from rows import cases
 
 from rtcvt.offline.pushbelt.contact import sheave
 from rtcvt.offline.pushbelt.unit.load import Loads
@@ -155,9 +156,7 @@ def test_damper_lets_the_shaft_run_free_and_takes_its_vibration():
     assert power[1, 4] == pytest.approx(load.d * (sd[1, 3] - turning[1]) ** 2, rel=4e-3)
 
 
-@pytest.mark.parametrize(
-    "kind", [{"kind": "bench"}, {"kind": "car"}, {"kind": "bench", "damping": 0.3, "inertia": 0.02}]
-)
+@cases
 @pytest.mark.parametrize("cut", [False, True])
 def test_pulley_and_load_swing_as_two_masses(kind, cut):
     """Frequency, damping, common speed and mean torque; a shaft that is cut does not swing."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rows import tables
 from scipy.integrate import quad
 
 from rtcvt.errors import InputError
@@ -14,14 +15,7 @@ from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity, speed_of, 
 
 PARAMETERS = load_parameters("pushbelt_24mm")
 BELT = belt(PARAMETERS)
-ROWS = [  # ratio, omega_I, F_CO, M_O
-    (0.5, 104.72, 6128.0, 30.0),
-    (0.5, 209.44, 11140.0, 15.44),
-    (1.0, 209.44, 10520.0, 74.58),
-    (1.0, 209.44, 10520.0, -40.0),
-    (2.25, 209.44, 33420.0, 198.24),
-    (2.25, 209.44, 33420.0, -100.0),
-]
+ROWS = tables("cases/velocity_model.toml")["rows"]  # ratio, omega_I, F_CO, M_O
 
 
 def geometry(ratio):

@@ -321,10 +321,7 @@ def complete() -> Verification:
     return Verification(UNIT, chapter, results, dict.fromkeys(verification.TIMED, (30.0, 0.5)), {})
 
 
-@pytest.mark.parametrize(
-    ("energy", "failed"),
-    [((0.9e-2, 1.0, 100.0), ""), ((1.1e-2, 1.0, 100.0), "loss"), ((-1.1e-3, 10.0, 1.0), "throughput")],
-)
+@cases
 def test_a_run_that_loses_energy_fails(energy: tuple[float, float, float], failed: str) -> None:
     """A hundredth of the loss, a thousandth of the throughput; in any start."""
     good = a_run()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rows import cases
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -114,9 +115,7 @@ def test_table_has_what_the_ellipse_has():
     assert np.sqrt(np.mean(misses**2)) < 2e-3
 
 
-@pytest.mark.parametrize(
-    "point", [(0.01, 5.0, 1.2, 0.03, 5000.0), (-0.001, -30.0, -4.0, 0.05, 800.0), (0.0, 0.0, 0.0, 0.02, 1e4)]
-)
+@cases
 def test_law_has_its_derivatives_and_the_full_models_forces(point):
     data, out = np.array(law_numbers(DRAWING, SANTOTRAC_50, 0.0128, 0.0558)), np.zeros(LAW_SIZE)
 

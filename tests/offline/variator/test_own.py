@@ -6,6 +6,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from commands import command_line
+from rows import cases, text_of
 
 from rtcvt import load
 from rtcvt.kind import load_unit
@@ -35,29 +36,14 @@ def test_unit_file_has_the_values_of_the_belt(tmp_path):
     assert np.isfinite(end["belt.slip"]).all()
 
 
-@pytest.mark.parametrize(
-    ("shares", "states", "larger"),
-    [((0.68, 0.95), 40, False), ((0.5, 0.9), 12, False), ((0.4, 0.95), 60, True), ((0.68, 0.8), 60, True)],
-)
+@cases
 def test_verdict_compares_with_the_chance_of_so_few(shares, states, larger):
     table, told = verdict({"slip": {"states": states, "one": shares[0], "two": shares[1]}})
     assert bool(told) is larger
     assert list(table.columns[-1].cells) == ["larger" if larger else "yes"]
 
 
-PLAN = """name = "few"
-seed = 9
-[space]
-ratio = [0.6, 1.8]
-speed = ["2500 rpm", "6000 rpm"]
-torque_ratio = [-0.5, 0.6]
-clamping_force = ["10 kN", "30 kN"]
-[points]
-number = {number}
-force_factors = [[0.8, 1.2]]
-settle = 3.0
-mean = 1.0
-"""
+PLAN = text_of("units/few_plan.toml")
 
 
 @pytest.mark.slow
@@ -68,7 +54,7 @@ def test_from_a_belt_to_its_unit(monkeypatch, capsys, tmp_path):
     text = (files("rtcvt") / "units" / f"{BELT}.toml").read_text()
     (tmp_path / "mine.toml").write_text(text.replace(f'name = "{BELT}"', 'name = "mine"'))
     for name, number in (("few", 22), ("held", 4)):
-        (tmp_path / f"{name}.toml").write_text(PLAN.format(number=number))
+        (tmp_path / f"{name}.toml").write_text(PLAN.replace("number = 0", f"number = {number}"))
     words = ("own", "mine.toml", "-o", "made", "--plan", "few.toml", "--held-out", "held.toml")
     code, out, err = run(*words)
     assert code in (0, 1), err

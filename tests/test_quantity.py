@@ -66,12 +66,7 @@ def test_units_are_converted_with_their_offset_both_ways():
             conversion(one, other)
 
 
-@pytest.mark.parametrize(
-    ("name", "exponents", "factor", "turns"),
-    [("1/min", {"s": -1}, 1 / 60, True), ("rpm", {"s": -1}, 1 / 60, True), ("turns", {"s": -1}, 1 / 60, True),
-     ("rpm", {"s": -1, "rad": 1}, math.pi / 30, False), ("1/min", {"s": -1}, math.pi / 30, False),
-     ("rad/s", {"s": -1}, 1.0, False)],
-)  # fmt: skip
+@cases
 def test_a_defined_unit_counts_turns_or_radians(name, exponents, factor, turns):
     unit = defined(name, exponents, factor, 0.0)
     assert unit.turns is turns

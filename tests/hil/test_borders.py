@@ -63,12 +63,7 @@ def scenario(**inputs):
     return Scenario(name="s", duration=0.01, inputs=inputs)
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "output", "value"),
-    [("w", "3000 rpm", "flags", 3000.0), ("w", "100 rad/s", "flags", 3000 / np.pi), ("w", "50 Hz", "flags", 3000.0),
-     ("w", "3000 1/min", "flags", 3000.0), ("w", 5, "flags", 5.0), ("T", "104 K", "a/b", 2.0),
-     ("T", "4 Temp", "a/b", 4.0), ("T", "-163.15 °C", "a/b", 5.0)],
-)  # fmt: skip
+@cases
 def test_a_unit_that_the_fmu_defines_is_the_unit(unit, name, given, output, value):
     assert run(unit(), 5e-3, scenario=scenario(**{name: given}), fast=True)[output][-1] == pytest.approx(value)
 
@@ -79,11 +74,7 @@ SHOWN = """<UnitDefinitions><Unit name="Temp"><BaseUnit K="1"/><DisplayUnit name
 SPEED, DIFFERENCE = ('unit="1/min"', 'unit="rad/s"'), ('unit="Temp"', 'unit="Temp" relativeQuantity="true"')
 
 
-@pytest.mark.parametrize(
-    ("change", "name", "given", "value"),
-    [(SPEED, "w", "3000 Tr", 100 * np.pi), (SPEED, "w", "50 Hz", 100 * np.pi), (SPEED, "T", "20 C_", 293.15),
-     (SPEED, "T", "2 kT", 2000.0), (DIFFERENCE, "T", "20 degC", 20.0)],
-)  # fmt: skip
+@cases
 def test_other_units_of_the_description_are_read_and_differences_have_no_offset(unit, change, name, given, value):
     found = run(unit(units=SHOWN, change=change), 5e-3, scenario=scenario(**{name: given}), fast=True)
     assert found[name][-1] == pytest.approx(value)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pushbelt_starts import UNIT, begun
 from pushbelt_steps import stepping
+from rows import mistakes
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact.friction import FLANK_FRICTION, Coulomb, Stribeck, secant, tangent
@@ -89,14 +90,7 @@ def test_a_run_has_the_law_of_its_unit_file(given, law):
     assert (found.belt.mu, found.belt.v_mu) == (0.1, 1e-3)
 
 
-@pytest.mark.parametrize(("given", "message"), [({"friction": {"law": "lugre"} | OLD},
-    r'contacts\.friction: a table with law = "coulomb" or "stribeck"'),
-    ({"friction": OLD}, r'contacts\.friction: a table with law = "coulomb" or "stribeck"'),
-    ({"friction": {"law": "coulomb"} | STRIBECK}, r"mu_0: unknown key; allowed: law, mu, v_mu; .*friction\.v_S"),
-    ({"friction": {"law": "stribeck"} | OLD}, r"mu_0: this key is required; missing too: contacts\.friction\.v_S"),
-    ({"friction": {"law": "stribeck"} | STRIBECK | {"mu_0": 0.01}}, r"contacts\.friction: 0 < mu <= mu_0"),
-    (OLD | {"mu_0": 0.2}, r"contacts\.v_S: this key is required"),
-    (OLD | {"v_mu": 1.0}, r"contacts: v_mu: 0\.2 mm/s to 0\.1 m/s")])  # fmt: skip
+@mistakes
 def test_parameters_that_make_no_law_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         contacts(**given)

@@ -94,12 +94,13 @@ class _Writer:
         self.table, self.data = Table(), Constants(D)
         self.rest = part.instantiate()
         self.rest.initialise()
-        known = {name: part.variable(name, "parameter", "input") for name in observer.drift}
+        known = {name: self.variable("drift", name, "parameter", "input") for name in observer.drift}
         self.drifting = sorted(known.values(), key=lambda v: v.causality != "parameter")
         for v in self.drifting:
             if v.choices or v.boolean:
                 raise InputError(observer.source, f"drift.{v.name}", None, "a number: a choice does not drift")
-        self.outputs = [part.variable(name, "output") for name in (*observer.measured, *observer.estimated)]
+        named = {"measured": observer.measured, "estimated": observer.estimated}
+        self.outputs = [self.variable(key, name, "output") for key, names in named.items() for name in names]
         names = {s.name for s in part.states} | {v.name for v in self.drifting}
         for v in self.outputs[len(observer.measured) :]:
             if v.boolean or v.name in names:
@@ -107,6 +108,13 @@ class _Writer:
         if unknown := sorted(observer.states.keys() - {s.name for s in part.states}):
             allowed = ", ".join(s.name for s in part.states)
             raise InputError(observer.source, f"states.{unknown[0]}", None, f"one of {allowed}")
+
+    def variable(self, key: str, name: str, *causalities: str) -> Variable:
+        """A variable of the unit that the table `key` of the file names."""
+        try:
+            return self.part.variable(name, *causalities)
+        except InputError as error:
+            raise InputError(self.observer.source, f"{key}.{name}", None, error.parts[3]) from None
 
     def quantity(self, key: str, v: Variable, value: Quantity, least: float = 0.0) -> float:
         """A standard deviation [SI]; `key` names the table of the file."""
@@ -129,7 +137,7 @@ class _Writer:
         inputs, n_q = part.select("input"), len(self.drifting)
         drifting = {v.name for v in self.drifting}
         free = [v for v in inputs if v.name not in drifting]
-        noisy = [(part.variable(name, "input"), value) for name, value in o.noise.items()]
+        noisy = [(self.variable("noise", name, "input"), value) for name, value in o.noise.items()]
         estimated = self.outputs[len(o.measured) :]
         data[D.STEP] = part.internal_step or part.step_size
         data[D.PREPARES] = part.prepares

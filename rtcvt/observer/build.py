@@ -99,7 +99,7 @@ class _Writer:
         for v in self.drifting:
             if v.choices or v.boolean:
                 raise InputError(observer.source, f"drift.{v.name}", None, "a number: a choice does not drift")
-        named = {"measured": observer.measured, "estimated": observer.estimated}
+        named = {"measured": list(observer.measured), "estimated": list(observer.estimated)}
         self.outputs = [self.variable(key, name, "output") for key, names in named.items() for name in names]
         names = {s.name for s in part.states} | {v.name for v in self.drifting}
         for v in self.outputs[len(observer.measured) :]:

@@ -35,6 +35,7 @@ import inspect
 import math
 import re
 import textwrap
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import EnumType
@@ -312,6 +313,9 @@ def as_float(e: Expression) -> Expression:
     return Literal(float(e.value), FLOAT) if isinstance(e, Literal) else Cast(e, FLOAT)
 
 
+_one_at_a_time = threading.RLock()  # the parser of CPython 3.11 counts its depth for all threads together
+
+
 def lower(entries: Mapping[str, tuple[Any, Sequence[str]]], prefix: str = "rt_") -> Program:
     """Read kernels and all that they call.
 
@@ -329,10 +333,11 @@ def lower(entries: Mapping[str, tuple[Any, Sequence[str]]], prefix: str = "rt_")
         A kernel is outside the subset.
     """
     reader = _Reader(prefix)
-    for name, (kernel, _) in entries.items():
-        reader.names[name] = getattr(kernel, "py_func", kernel)
-    for name, (kernel, types) in entries.items():
-        reader.function(kernel, tuple(types), name, "the entry points")
+    with _one_at_a_time:
+        for name, (kernel, _) in entries.items():
+            reader.names[name] = getattr(kernel, "py_func", kernel)
+        for name, (kernel, types) in entries.items():
+            reader.function(kernel, tuple(types), name, "the entry points")
     return reader.program
 
 

@@ -176,7 +176,8 @@ class _Writer:
         data.table(D.OUTPUTS, [v.index for v in self.outputs])
         pairs = zip(self.outputs, o.measured.values(), strict=False)
         data.table(D.DEVIATIONS, [self.quantity("measured", v, value, 1e-12) for v, value in pairs])
-        data.table(D.OWN, [part.variable(own, "output").index if own else -1 for own in o.estimated.values()])
+        of = o.estimated.values()
+        data.table(D.OWN, [self.variable("estimated", own, "output").index if own else -1 for own in of])
         data.table(D.DATA, part.data.tolist())
         data[D.N_DATA] = len(part.data)
         return Model(

@@ -380,14 +380,31 @@ function elementBelt() {
   };
 }
 
+/** What a belt drawn as a band has in common: poses of its places, the pin on the selected one, visibility, picking. */
+function placesOn(body, fence, count, radius) {
+  const pin = new THREE.Mesh(new THREE.SphereGeometry(radius, 20, 12), new THREE.MeshBasicMaterial({color: 0xffb454}));
+  pin.visible = false;
+  world.add(pin);
+  const poses = Array.from({length: count}, () => ({x: 0, y: 0, phi: 0}));
+  return {poses, pin, common: {
+    count, word: "Place",
+    pose(k) { return poses[k]; },
+    show() { body.mesh.visible = $("rings").checked; fence.group.visible = $("ribbon").checked; },
+    pick() {
+      const hit = picker.intersectObject(body.mesh)[0];
+      if (!hit) return -1;
+      let best = -1, near = Infinity;
+      poses.forEach((p, k) => { const d = Math.hypot(p.x - hit.point.x, p.y - hit.point.y); if (d < near) [best, near] = [k, d]; });
+      return best;
+    },
+  }};
+}
+
 function cellBelt() {
   const cells = head.channels[0].track.width, per = cells / 4, MANY = 480;
   const body = band(MANY, new THREE.MeshLambertMaterial({vertexColors: true, side: THREE.DoubleSide})), fence = wall(cells);
-  const pin = new THREE.Mesh(new THREE.SphereGeometry(3.2, 20, 12), new THREE.MeshBasicMaterial({color: 0xffb454}));
-  pin.visible = false;
-  world.add(pin);
+  const {poses, pin, common} = placesOn(body, fence, cells, 3.2);
   let path = null;
-  const poses = Array.from({length: cells}, () => ({x: 0, y: 0, phi: 0}));
   /** The taut path: lengths of its sections and the point at a place sigma, from the entry of the primary on. */
   function taut() {
     const [r_I, r_O] = [rows.radius[0] * MM, rows.radius[1] * MM];
@@ -404,7 +421,7 @@ function cellBelt() {
   const under = -(G.h_P + 0.5 * G.ring_height) * MM, over = (G.outline[G.outline.length - 1][0] - G.h_P - 0.5 * G.ring_height) * MM;
   const half = G.z_P * MM;
   return {
-    pose(k) { return poses[k]; },
+    ...common,
     update(values, scale) {
       path = taut();
       const whole = path.lengths.reduce((a, b) => a + b), ends = [0];
@@ -425,16 +442,7 @@ function cellBelt() {
       pin.visible = selected >= 0;
       if (fence.group.visible) fence.done();
     },
-    show() { body.mesh.visible = $("rings").checked; fence.group.visible = $("ribbon").checked; },
-    pick() {
-      const hit = picker.intersectObject(body.mesh)[0];
-      if (!hit) return -1;
-      let best = -1, near = Infinity;
-      poses.forEach((p, k) => { const d = Math.hypot(p.x - hit.point.x, p.y - hit.point.y); if (d < near) [best, near] = [k, d]; });
-      return best;
-    },
     place(k) { return PLACES[Math.min(3, Math.floor((k + 0.5) / per))][0]; },
-    count: cells, word: "Place",
   };
 }
 
@@ -442,12 +450,9 @@ function cellBelt() {
 function driveBelt() {
   const m = head.tracks.line_x.width, half = 0.06 * d_A * 0.5, thick = Math.max(G.height * MM, 0.008 * d_A);
   const body = band(m, new THREE.MeshLambertMaterial({vertexColors: true, side: THREE.DoubleSide})), fence = wall(m);
-  const pin = new THREE.Mesh(new THREE.SphereGeometry(0.014 * d_A, 20, 12), new THREE.MeshBasicMaterial({color: 0xffb454}));
-  pin.visible = false;
-  world.add(pin);
-  const poses = Array.from({length: m}, () => ({x: 0, y: 0, phi: 0}));
+  const {poses, pin, common} = placesOn(body, fence, m, 0.014 * d_A);
   return {
-    pose(k) { return poses[k]; },
+    ...common,
     update(values, scale) {
       const X = rows.line_x, Y = rows.line_y;
       let whole = 0;
@@ -466,16 +471,7 @@ function driveBelt() {
       body.done();
       if (fence.group.visible) fence.done();
     },
-    show() { body.mesh.visible = $("rings").checked; fence.group.visible = $("ribbon").checked; },
-    pick() {
-      const hit = picker.intersectObject(body.mesh)[0];
-      if (!hit) return -1;
-      let best = -1, near = Infinity;
-      poses.forEach((p, k) => { const d = Math.hypot(p.x - hit.point.x, p.y - hit.point.y); if (d < near) [best, near] = [k, d]; });
-      return best;
-    },
     place(k) { return `${Math.round(100 * k / m)} % of the belt after ${G.pulleys[0].name}`; },
-    count: m, word: "Place",
   };
 }
 

@@ -25,9 +25,9 @@ from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, read_text, temporary_folder
 from rtcvt.offline.pushbelt.run.prepare import prepare, steps_of
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
-from rtcvt.offline.pushbelt.run.schedule import ENDS, LEFT, RUNAWAY, Run
+from rtcvt.offline.pushbelt.run.schedule import COMPLETE, ENDS, LEFT, RUNAWAY, Run
 from rtcvt.offline.pushbelt.run.simulate import compile_steps, simulate
-from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, SUMMARY
+from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, SUMMARY, drifts
 from rtcvt.offline.pushbelt.run.windows import summary as summary_of
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.plan import Plan, names_of, runs_of
@@ -199,18 +199,22 @@ def _folder(folder: Path) -> Path:
 
 
 def _is_there(path: Path, run: Run, parameters: Parameters, text: str) -> bool:
-    """Whether this run exists, at least as long as required (a run without branches is continued); another run under
-    its name is an error."""
+    """Whether this run exists, at least as long as required (a run without branches is continued) and settled if it may
+    settle longer; another run under its name is an error."""
     if not path.exists():
         return False
     with open_run(path) as file:
         there = run_of(file)
         shorter = there.settle < run.settle and not run.branches
-        if replace(there, settle=run.settle if shorter else there.settle) != run:
+        settle = run.settle if shorter else there.settle
+        if replace(there, settle=settle, settle_at_most=run.settle_at_most) != run:
             raise InputError(path, "run", None, "a run of this plan and seed, or another folder")
         if file.attrs["unit"] != parameters.name or tomllib.loads(file["unit_file"].asstr()[()]) != tomllib.loads(text):
             raise InputError(path, "unit_file", file.attrs["unit"], "the same unit, or another folder")
-    return not shorter
+        means = summary_of(file)["thrust_ratio"]
+        longer = there.settle_at_most < run.settle_at_most and file["ended"][0] == COMPLETE
+        unsettled = longer and drifts(means[BEFORE], means[STEADY])
+    return not shorter and not unsettled
 
 
 def _compute(parameters: Parameters, run: Run, path: str, text: str, plan: str) -> str | None:

@@ -16,7 +16,7 @@ belt: ridge regression of all windows, with the penalty of `PENALTIES` that pred
 Errors are those of every fourth point in turn, with the corrections from the others; their spread (`spread`) is the
 uncertainty of the model with its corrections.
 
-Runs that slip macroscopically, have not settled, or whose thrust ratio still drifts by more than `MAX_DRIFT` are
+Runs that slip macroscopically, have not settled, or whose thrust ratio still drifts by more than `windows.DRIFTING` are
 left out.
 """
 
@@ -33,6 +33,7 @@ from scipy.stats import ttest_1samp
 from rtcvt.errors import InputError
 from rtcvt.kind import Progress
 from rtcvt.offline.pushbelt.run.reading import open_run
+from rtcvt.offline.pushbelt.run.windows import drifts
 from rtcvt.offline.variator.alignment import Samples, load_samples
 from rtcvt.offline.variator.laws import MAX_SLIP, NEAR, Data, data_of, moving_places, shift_factor, usable
 from rtcvt.offline.variator.pod import Basis
@@ -51,7 +52,6 @@ Array = NDArray[np.float64]
 
 OF_UNCERTAIN = ("thrust", "slip", "efficiency", "peak.flank_normal")  # errors in the order of `UNCERTAIN`
 FOLDS = 10  # of the points, to decide on a correction
-MAX_DRIFT = 0.015  # of the thrust ratio between two windows, above which a belt has not settled
 SHORTEST = 0.5  # length of a process, by the standard deviation of the places
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the ridge regression, by the mean square of the units
 SIGNIFICANCE = 0.05  # probability of such a gain by a correction that is of no use, below which there is one
@@ -107,8 +107,8 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
 
 def _settled(s: Samples) -> NDArray[np.int64]:
     """Rows of the settled states without macro-slip whose thrust ratio does not drift."""
-    drift = s.values["thrust"] / s.before[0]["thrust"][s.run] - 1.0
-    return np.flatnonzero((s.phase == 0) & ~s.slipping & (np.abs(drift) <= MAX_DRIFT))
+    drifting = drifts(s.before[0]["thrust"][s.run], s.values["thrust"])
+    return np.flatnonzero((s.phase == 0) & ~s.slipping & ~drifting)
 
 
 def correct(t: Spatial, model: ReducedModel) -> Correction:

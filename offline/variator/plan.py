@@ -151,6 +151,7 @@ class Points(Record):
     force_factors: tuple[Factor, ...] = Field(default=(), max_length=12)
     settle: Turns = 4.0
     mean: Turns = 1.5
+    settle_at_most: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0  # of a belt that drifts, see `Run`
     duration: Turns = 1.2  # of a branch
     lead: Turns = 0.4  # at its start, in no mean
     elements: Count = 0  # in every so many runs elements and ring are kept; 0: in none
@@ -182,6 +183,7 @@ class Transient(Record):
     torque_ratio: TorqueRatio | None = None
     settle: Turns = 4.0
     mean: Turns = 1.5
+    settle_at_most: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0  # of a belt that drifts, see `Run`
     ramp: Annotated[float, Field(ge=0.0)] = 0.2  # revolutions
     duration: Turns = 10.0
     longest: Annotated[float, quantity_in("s", above=0.0)] = 1.0
@@ -196,6 +198,8 @@ class Transient(Record):
 
 
 def _settles(p: Points | Transient) -> None:
+    if 0.0 < p.settle_at_most < p.settle:
+        raise ValueError("settle_at_most: at least settle, or 0")
     if 2.0 * p.mean + (APPROACH if p.approach > 0.0 else 0.0) > p.settle:
         raise ValueError(f"settle: at least twice mean, and {APPROACH:g} more with an approach")
 
@@ -295,7 +299,8 @@ def _with(run: Run, belt: Fidelity, before: float, step: float | None) -> Run:
     if belt == "hybrid":
         return run
     settings = replace(run.settings, model=belt, before=before, step=step)
-    return replace(run, settings=settings, settle=run.settle - before)
+    longest = max(0.0, run.settle_at_most - before)
+    return replace(run, settings=settings, settle=run.settle - before, settle_at_most=longest)
 
 
 def _points_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
@@ -343,7 +348,7 @@ def _point(plan: Plan, u: Array, k: int, b: Belt, p: Points) -> Run:
     factors = [_geometric(r, a) for r, a in zip(p.force_factors, u[4:], strict=True)]
     branches = tuple(Branch(y_I, 1.0, xi, 0.0, p.lead, p.duration) for y_I in factors)
     kept = p.elements > 0 and k % p.elements == 0
-    return _run(plan, b, f"{p.name}-{k:03}", u, xi, p.settle, p.mean, branches, kept)
+    return _run(plan, b, p, k, u, xi, branches, kept)
 
 
 def _transient(plan: Plan, u: Array, k: int, b: Belt, t: Transient) -> Run:
@@ -352,17 +357,16 @@ def _transient(plan: Plan, u: Array, k: int, b: Belt, t: Transient) -> Run:
     xi = _linear(plan.space.torque_ratio, u[2]) if t.torque_ratio is None else _linear(t.torque_ratio, u[6])
     branch = Branch(y_I * y_O, y_O, xi, t.ramp, 0.0, t.duration)
     begin = _linear(plan.space.torque_ratio, u[2])
-    return _run(plan, b, f"{t.name}-{k:03}", u, begin, t.settle, t.mean, (branch,), False, t.longest)
+    return _run(plan, b, t, k, u, begin, (branch,), False, t.longest)
 
 
 def _run(
     plan: Plan,
     b: Belt,
-    name: str,
+    p: Points | Transient,
+    k: int,
     u: Array,
     xi: float,
-    settle: float,
-    mean: float,
     branches: tuple[Branch, ...],
     elements: bool,
     longest: float | None = None,
@@ -370,7 +374,7 @@ def _run(
     """The run at the point `u` of the unit cube; branches not longer than `longest` [s]."""
     a, m = plan.space, plan.model
     return Run(
-        name=name,
+        name=f"{p.name}-{k:03}",
         start=Point(_geometric(a.ratio, u[0]), _geometric(a.speed, u[1]), xi, _geometric(a.clamping_force, u[3])),
         settings=Settings(
             N_E=m.N_E,
@@ -379,8 +383,9 @@ def _run(
             scheme=m.scheme,
             step=largest_step(m.scheme, b) if m.step is None else m.step,
         ),
-        settle=settle,
-        mean=mean,
+        settle=p.settle,
+        mean=p.mean,
+        settle_at_most=p.settle_at_most,
         branches=branches,
         longest=longest,
         limits=a.limits,

@@ -203,7 +203,7 @@ def _inputs(parameters: Parameters, run: Run, ticks: Clock, M_O: float) -> Array
     """Boundary values (frames + 1, 7) of the settling."""
     at, source = run.start, requirements.source_of(run)
     if run.duration is None:
-        n = ticks.frames(run.settle + (at.rise if isinstance(at, Case) else 0.0))
+        n = ticks.frames(max(run.settle + (at.rise if isinstance(at, Case) else 0.0), run.settle_at_most))
     else:
         total = ticks.steps * run.duration / ticks.plot_step
         _require(source, run, "duration", total <= _MAX_STEPS, f"at most {_MAX_STEPS:g} steps; these are {total:g}")
@@ -313,8 +313,9 @@ def _clock(parameters: Parameters, m: Model, wide: spatial.Model | None, run: Ru
 
 
 def lengths(made: Prepared) -> list[int]:
-    """Frames of each phase, if none ends early."""
-    return [len(made.inputs) - 1, *(made.clock.frames_in(b) for b in made.run.branches)]
+    """Frames of each phase, if none ends early or settles longer."""
+    first = made.clock.frames(made.run.settle) if made.run.settle_at_most > 0.0 else len(made.inputs) - 1
+    return [first, *(made.clock.frames_in(b) for b in made.run.branches)]
 
 
 def steps_of(made: Prepared) -> int:

@@ -11,6 +11,11 @@ from rtcvt.offline.pushbelt.run.windows import write_windows
 Array = NDArray[np.float64]
 
 
+def clamping_of(record: Arrays) -> Array:
+    """Clamping forces on the primary [N] of a record (n,)."""
+    return np.asarray(record["pulleys/clamping_force"][:, 0])
+
+
 class Progress:
     """Progress of a run: `ended` by phase, frames of the current phase, clamping forces of the settling."""
 
@@ -29,7 +34,7 @@ class Progress:
         self.frames += n
         self.state = {k.partition("/")[2]: a for k, a in record.items() if k.startswith("state/")}
         if phase == 0:
-            self.clamping.append(record["pulleys/clamping_force"][:, 0])
+            self.clamping.append(clamping_of(record))
             self.settled = self.state
         if end >= 0:
             self.ended.append(end)

@@ -53,7 +53,7 @@ def attributes_of(parameters: Parameters, made: Prepared, F_I: float | None) -> 
 def _require_same(path: Path, found: Any, wanted: dict[str, Any]) -> None:
     """Refuse a file of another run; the length of the settling may differ."""
     SCHEMA.require(found, path)
-    whole = {"settle": 0.0, "duration": None}
+    whole = {"settle": 0.0, "settle_at_most": 0.0, "duration": None}
     one, other = (asdict(replace(from_json(str(a["run"])), **whole)) for a in (found, wanted))  # type: ignore[arg-type]
     for key, value in other.items():
         if one[key] != value:
@@ -93,6 +93,7 @@ def replayed(journal: Journal, path: Path, made: Prepared, wanted: dict[str, Any
     for name, value in made.arrays.items():
         if there.state and (name not in there.state or there.state[name].shape != value.shape):
             raise InputError(path, f"checkpoint/{name}", None, "a run begun by this release; begin it again")
-    if there.ended and not made.run.branches and there.frames < len(made.inputs) - 1 and there.ended[0] == COMPLETE:
+    whole = made.run.settle_at_most == 0.0 and not made.run.branches
+    if there.ended and whole and there.frames < len(made.inputs) - 1 and there.ended[0] == COMPLETE:
         there.ended, there.here = [], there.frames
     return there

@@ -108,8 +108,10 @@ class Run:
     """A run.
 
     settle: length of the settling [revolutions], or duration [s]; mean: revolutions of a window of the settling, None:
-    the time in which the belt passes once, counted (`windows`); branches, of a point only; longest [s] of them; limits
-    of the ratio in them; frames per revolution, or plot_step [s]; observe: which of `OBSERVED` the file keeps.
+    the time in which the belt passes once, counted (`windows`); settle_at_most: longest settling [revolutions] of a
+    point whose thrust ratio drifts (`windows.drifts`), 0: as long as any; branches, of a point only; longest [s] of
+    them; limits of the ratio in them; frames per revolution, or plot_step [s]; observe: which of `OBSERVED` the file
+    keeps.
     """
 
     name: str
@@ -118,6 +120,7 @@ class Run:
     settle: float = 0.0
     duration: float | None = None
     mean: float | None = None
+    settle_at_most: float = 0.0
     branches: tuple[Branch, ...] = ()
     longest: float | None = None
     limits: tuple[float, float] = (0.0, 1e9)

@@ -36,13 +36,13 @@ from rtcvt.offline.pushbelt.run.marks import FILE
 from rtcvt.offline.pushbelt.run.prepare import Prepared, lengths, prepare, ring_steps, started, stepped
 from rtcvt.offline.pushbelt.run.profiles import observe as observe_profiles
 from rtcvt.offline.pushbelt.run.profiles import write_profiles
-from rtcvt.offline.pushbelt.run.progress import Progress, joined
+from rtcvt.offline.pushbelt.run.progress import Progress, clamping_of, joined
 from rtcvt.offline.pushbelt.run.reading import open_run, partial_path
 from rtcvt.offline.pushbelt.run.resume import attributes_of, extended, replayed
 from rtcvt.offline.pushbelt.run.runfile import ACROSS, ACROSS_HEAVY, DATASETS, HEAVY, Arrays, Journal
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, LIMIT, RUNAWAY, Branch, Point, Run
 from rtcvt.offline.pushbelt.run.snapshots import exit_force, snapshots
-from rtcvt.offline.pushbelt.run.windows import edge_ratio, passing
+from rtcvt.offline.pushbelt.run.windows import drifts, edge_ratio, passing
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, TORQUE, Parameters
 from rtcvt.recording import is_special, new_hdf5, require_writable, revision
@@ -138,7 +138,7 @@ def simulate(
                 return Outcome(partial, False, COMPLETE, there.frames, there.frames - first,
                                clock.perf_counter() - began, _median(cost))  # fmt: skip
             if progress is not None:
-                progress(run.name, there.frames, total)
+                progress(run.name, min(there.frames, total), total)
             phase = len(there.ended)
             if there.state:
                 saved = there.settled if phase > 0 and there.here == 0 else there.state
@@ -149,6 +149,8 @@ def simulate(
                 inputs = _branch_inputs(made, run.branches[phase - 1], _holding(made, there, F_I))
             record, ended, spent = _advance(made, inputs, there.here)
             cost.append(spent)
+            if ended < 0 and phase == 0 and _has_settled(made, [*there.clamping, clamping_of(record)]):
+                ended = COMPLETE
             record |= {"phase": np.array(phase), "ended": np.array(ended)}
             record |= {f"state/{name}": value.copy("K") for name, value in made.arrays.items()}
             journal.add(record)
@@ -173,6 +175,16 @@ def _holding(made: Prepared, there: Progress, F_I: float | None) -> float:
         return F_I
     assert made.run.mean is not None
     return float(np.concatenate(there.clamping)[-made.clock.frames(made.run.mean) :].mean())
+
+
+def _has_settled(made: Prepared, clamping: list[Array]) -> bool:
+    """Whether a settling that may be longer ends here, with a revolution; `clamping`: forces on the primary [N]."""
+    run, force = made.run, np.concatenate(clamping)
+    longer = lengths(made)[0] <= len(force) < len(made.inputs) - 1
+    if run.mean is None or len(force) % run.frames or not longer:
+        return False
+    mean = made.clock.frames(run.mean)
+    return not drifts(force[-2 * mean : -mean].mean(), force[-mean:].mean())
 
 
 def _stamp() -> dict[str, str]:

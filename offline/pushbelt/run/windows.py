@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 BEFORE, STEADY = 0, 1  # rows of the windows; branch k has row 2 + k
 F_REF = 10e3  # N
 SLIPPING = 0.05  # speed loss: macroscopic slip
+DRIFTING = 0.015  # of the thrust ratio between the last two windows: not settled
 LOAD = ledger.LOSSES["load"]
 LOSS_COLUMNS = {f"loss_{name}": about for name, about in ledger.LOSSES.items()}
 SUMMARY: dict[str, tuple[str, str]] = {  # unit and description; means over a window
@@ -207,6 +208,11 @@ def along(file: h5py.File, rows: slice) -> dict[str, Array]:
 
 
 # --- the windows of a run
+
+
+def drifts(before: Any, last: Any) -> Any:
+    """Whether thrust ratios have not settled, by their means over the last two windows."""
+    return ~(np.abs(last / before - 1.0) <= DRIFTING)
 
 
 def windows_of(run: Run, clock: Clock, lengths: list[int], count: Array, N_E: int) -> list[tuple[int, slice]]:

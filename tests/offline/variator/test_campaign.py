@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.stats import qmc
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run import windows
 from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of, steps_of
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.runfile import DATASETS
@@ -242,6 +244,32 @@ def short(parameters, text, tmp_path_factory):
     simulate(parameters, run, path, text, plan="the plan")
     with open_run(path) as file:
         yield file
+
+
+def test_a_belt_whose_thrust_ratio_drifts_settles_on(parameters, text, tmp_path, monkeypatch):
+    settings = Settings(N_E=110, N_B=52, scheme="multirate")
+    run = Run("run", Point(1.0, 300.0, 0.3, 8e3), settings, 0.9, mean=0.4, frames=24)
+    longer = replace(run, settle_at_most=2.0)
+
+    def made(limit: float, asked: Run, name: str) -> int:
+        monkeypatch.setattr(windows, "DRIFTING", limit)
+        simulate(parameters, asked, tmp_path / f"{name}.h5", text, resume=True)
+        with open_run(tmp_path / f"{name}.h5") as file:
+            change = np.divide(*summary(file)["thrust_ratio"][[STEADY, BEFORE]]) - 1.0
+            drift.append(abs(float(change)))
+            return len(file["time"])
+
+    drift: list[float] = []
+    assert made(0.0, run, "plain") == 22
+    assert made(0.0, longer, "never") == 48  # as long as may be
+    limit = 0.5 * drift[0]
+    assert drift[1] < limit  # it does settle
+    n = made(limit, longer, "settled")
+    assert n in (24, 48)  # with a revolution
+    assert drift[2] <= limit
+    there = [campaign._is_there(tmp_path / f"{k}.h5", longer, parameters, text) for k in ("plain", "never", "settled")]
+    assert there == [False, True, True]
+    assert made(limit, longer, "plain") == n  # an existing one goes on
 
 
 @pytest.mark.slow

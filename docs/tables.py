@@ -168,8 +168,6 @@ def belt_drives() -> str:
 VARIATOR = {  # figure: name in the pages, number of percentage points or percent
     "thrust ratio, quadratic mean": "thrust ratio",
     "thrust ratio, largest": "... largest",
-    "thrust ratio, without drift, quadratic mean": "... of belts that have settled",
-    "thrust ratio, without drift, largest": "... of these, largest",
     "slip, quadratic mean": "slip",
     "slip, largest": "... largest",
     "efficiency, quadratic mean": "efficiency",

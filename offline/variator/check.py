@@ -57,7 +57,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, drifts
+from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY
 from rtcvt.offline.variator.heldout import HeldOut, HeldRun, Passage, Series
 from rtcvt.offline.variator.spread import within
 from rtcvt.offline.variator.uncertainty import LOADED, scaled_errors
@@ -599,8 +599,6 @@ def compared_of(
         key, relative = name.replace(" ", "_"), name == "thrust ratio"
         used = [s for s in states if key != "efficiency" or abs(s.values["full"]["xi"]) >= LOADED]
         found.append(Compared(name, *_state_errors(used, key, relative), not relative, _EACH))
-    still = [s for s in states if not drifts(*(s.values[k]["thrust_ratio"] for k in ("before", "full")))]
-    found.append(Compared("thrust ratio, without drift", *_state_errors(still, "thrust_ratio", True), False, _EACH))
     found += _transients_compared([b for b in branched if b.held.transient and not b.slipping])
     whole = [f for f in fields if not f.slipping]
     found += _fields_compared(whole, "", ("quadratic mean", "95 %", "largest"))

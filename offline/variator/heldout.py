@@ -13,6 +13,7 @@ half the size. Everything else is stored as float32, too; the rounding is far be
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -119,6 +120,9 @@ class HeldOut:
         return f"{plan['name']} {plan.get('seed', 0)}" if "name" in plan else ""
 
 
+_LONGER = re.compile(r"^settle_at_most\b.*\n", re.MULTILINE)  # changes only runs that had not settled
+
+
 def condense(files: Iterable[Path]) -> dict[str, HeldOut]:
     """The tables of the runs in `files` by belt, "spatial" or "hybrid".
 
@@ -143,8 +147,9 @@ def condense(files: Iterable[Path]) -> dict[str, HeldOut]:
             about["revisions"].add(str(file.attrs["revision"]))
             held, plan = _condensed(file), _text(file["plan"])
             belt = held.run.settings.model
-            if plans.setdefault(belt, plan) != plan:
+            if _LONGER.sub("", plans.setdefault(belt, plan)) != _LONGER.sub("", plan):
                 raise InputError(path, "plan", None, "for each belt runs of one plan")
+            plans[belt] = max(plans[belt], plan, key=len)
             runs.setdefault(belt, []).append(held)
     if not runs:
         raise InputError("held-out runs", "", None, "at least one file of a run")

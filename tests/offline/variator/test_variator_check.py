@@ -193,14 +193,6 @@ def test_slip_is_compared_in_points_and_only_where_the_full_model_does_not_slip_
     assert f.parts["full"] == pytest.approx(0.001)
 
 
-def test_a_belt_whose_thrust_ratio_drifts_has_not_settled():
-    drifts = held("b")
-    thrust = drifts.summary["thrust_ratio"].copy()
-    thrust[0] *= 1.02
-    check = checked([held("a"), replace(drifts, summary=drifts.summary | {"thrust_ratio": thrust})])
-    assert [named(check, name).within[1] for name in ("thrust ratio", "thrust ratio, without drift")] == [2, 1]
-
-
 def test_errors_lie_within_what_the_model_says_of_itself_or_not():
     assert checked([held("a")]).coverage == {}
     known = {"uncertainty.thrust_ratio": 0.03, "uncertainty.slip": 4e-4, "uncertainty.flank_peak": 1e3}

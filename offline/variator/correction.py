@@ -10,8 +10,9 @@ faster changes. Processes of nine tenths of the points, each with its own length
 errors are not less than those of the differences, by Student's t test of the pairs, there is no correction. States next
 to macro-slip have less weight for slip. k is corrected by windows that shift.
 
-Coefficients of fields differ by other weights of the networks' units (`fields`), which bend where fronts move along the
-belt: ridge regression of all windows, with the penalty of `PENALTIES` that predicts left-out runs best.
+Coefficients of fields, of the planar belt's modes and of more modes across them, differ by other weights of the
+networks' units (`fields`), which bend where fronts move along the belt: ridge regression of all windows, with the
+penalty of `PENALTIES` that predicts left-out runs best.
 
 Errors are those of every fourth point in turn, with the corrections from the others; their spread (`spread`) is the
 uncertainty of the model with its corrections.
@@ -53,6 +54,7 @@ Array = NDArray[np.float64]
 OF_UNCERTAIN = ("thrust", "slip", "efficiency", "peak.flank_normal")  # errors in the order of `UNCERTAIN`
 FOLDS = 10  # of the points, to decide on a correction
 SHORTEST = 0.5  # length of a process, by the standard deviation of the places
+MORE_MODES, LEFT_OUT = 10, 0.03  # modes of a spatial field at most, until so much of its norm is left out
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the ridge regression, by the mean square of the units
 SIGNIFICANCE = 0.05  # probability of such a gain by a correction that is of no use, below which there is one
 
@@ -247,16 +249,29 @@ def _fields(t: Spatial, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[R
     z, rows = _windows_at(t, model), used[t.of]
     units = model.networks.hidden(scaled(model.coordinates, model.shift, z))[rows]
     fold, found = t.of[rows] % FOLDS, []
-    for f in model.fields:
-        basis = Basis(f.modes, np.full(f.modes.shape[1], 4.0 / f.modes.shape[1]), f.sigma)
-        y = pod_coefficients(basis, t.windows.fields[f.name][rows]) - units @ f.weights.T
+    for planar in model.fields:
+        f = _with_modes(planar, t.windows.fields[planar.name][rows])
+        y = pod_coefficients(_basis(f), t.windows.fields[f.name][rows]) - units @ f.weights.T
         crossed = [_crossed_ridge(units, y, fold, penalty) for penalty in PENALTIES]
         best = int(np.argmin([np.sum((y - c) ** 2) for c in crossed]))
         gain = np.bincount(t.of[rows], np.sum(y**2 - (y - crossed[best]) ** 2, axis=1))
         better = ttest_1samp(gain[gain != 0.0], 0.0, alternative="greater").pvalue < SIGNIFICANCE
-        across = _ridge(units, y, PENALTIES[best]) if better else np.zeros((0, 0))
-        found.append(replace(f, across=across))
+        found.append(replace(f, across=_ridge(units, y, PENALTIES[best])) if better else planar)
     return tuple(found)
+
+
+def _basis(f: ReducedField) -> Basis:
+    return Basis(f.modes, np.full(f.modes.shape[1], 4.0 / f.modes.shape[1]), f.sigma)
+
+
+def _with_modes(f: ReducedField, fields: Array) -> ReducedField:
+    """The field with up to `MORE_MODES` of what its own modes leave out of spatial `fields` (n, cells)."""
+    _, sigma, modes = np.linalg.svd(fields - pod_coefficients(_basis(f), fields) @ f.modes, full_matrices=False)
+    left_out = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1])
+    number = min(MORE_MODES, int(np.sum(left_out > LEFT_OUT * np.linalg.norm(fields))))
+    more = modes[:number] * np.sqrt(0.25 * fields.shape[1])
+    weights = np.vstack([f.weights, np.zeros((len(more), f.weights.shape[1]))])
+    return replace(f, modes=np.vstack([f.modes, more]), weights=weights)
 
 
 def _ridge(units: Array, y: Array, penalty: float) -> Array:

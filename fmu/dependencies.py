@@ -57,9 +57,10 @@ _MAX_KNOWN_VALUES = 24  # values that a number may have and still be known
 
 @dataclass(frozen=True)
 class Dependencies:
-    """By place of the unknown: places of the states, then of the inputs (+ n_x), then of the parameters (+ n_x + n_u).
+    """By place of the unknown: places of the states, then of the inputs (+ n_x), of the parameters (+ n_x + n_u) and of
+    the time (+ n_x + n_u + n_p).
 
-    `outputs` and `derivatives` are those at any time, parameters known. `start_states`, `start_outputs` and
+    `outputs` and `derivatives` are those at any time. `start_states`, `start_outputs` and
     `start_derivatives` are those after initialisation, which no states enter.
     """
 
@@ -110,18 +111,17 @@ def dependencies(model: Model) -> Dependencies:
                 continue
             result: list[Number] = [(0, 0.0)] * n
             arrays = [(a, 0) for a in (x, u, p, data, result, list(work))]
-            _Run(program).call(name, [(0, None), *arrays])
+            _Run(program).call(name, [(1 << (n_x + n_u + len(model.p)), None), *arrays])
             found.append(_sets(result))
         return found
 
-    p, u = numbers(len(model.p)), numbers(n_u)
+    x, u, p = numbers(n_x, 0), numbers(n_u, n_x), numbers(len(model.p), n_x + n_u)
     if model.algebraic:  # start states and rates are solved for at once
-        (outputs,) = evaluated(numbers(n_x, 0), numbers(n_u, n_x), p, numbers(model.n_work))
-        now, start = frozenset(range(n_x + n_u)), frozenset(range(n_x, n_x + n_u + len(model.p)))
+        (outputs,) = evaluated(x, u, p, [(sum(mask for mask, _ in p), None)] * model.n_work)
+        now, start = (frozenset(range(first, n_x + n_u + len(model.p))) for first in (0, n_x))
         return Dependencies(outputs, (now,) * n_x, *((start,) * n for n in (n_x, n_y, n_x)))
-    _, work = started(p, u)
-    outputs, derivatives = evaluated(numbers(n_x, 0), numbers(n_u, n_x), p, work)
-    p, u = numbers(len(model.p), n_x + n_u), numbers(n_u, n_x)
+    _, work = started(p, numbers(n_u))
+    outputs, derivatives = evaluated(x, u, p, work)
     x, work = started(p, u)
     if model.foreign:  # FMUs start with what others give them
         x = [(sum(mask for mask, _ in (*p, *u)), None) for _ in x]

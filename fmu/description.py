@@ -77,25 +77,26 @@ def model_description(
 
 
 def _write_structure(structure: Element, model: Model, places: Mapping[str, Mapping[int, int]]) -> None:
-    """The unknowns and their dependencies; `places` are indices from 1 by kind and place among those of the kind."""
+    """The unknowns and their dependencies; `places` are indices from 1 by kind and place among those of the kind.
+    Parameters are knowns of the start alone."""
     found = dependencies(model)
     n_x, n_u = len(model.states), len(model.select("input"))
     firsts = {"state": 0, "input": n_x, "parameter": n_x + n_u}
     index = {first + place: k for kind, first in firsts.items() for place, k in places[kind].items()}
 
-    def group(name: str, *unknowns: tuple[str, Sets]) -> None:
+    def group(name: str, knowns: int, *unknowns: tuple[str, Sets]) -> None:
         rows = {places[kind][i]: s for kind, sets in unknowns if places[kind] for i, s in enumerate(sets)}
         if not rows:
             return
         parent = SubElement(structure, name)
         for unknown, depends in sorted(rows.items()):
-            on = " ".join(str(k) for k in sorted(index[i] for i in depends if i in index))
+            on = " ".join(str(k) for k in sorted(index[i] for i in depends if i in index and i < knowns))
             SubElement(parent, "Unknown", index=str(unknown), dependencies=on)
 
-    group("Outputs", ("output", found.outputs))
-    group("Derivatives", ("derivative", found.derivatives))
-    group("InitialUnknowns", ("output", found.start_outputs), ("state", found.start_states),
-          ("derivative", found.start_derivatives))  # fmt: skip
+    group("Outputs", n_x + n_u, ("output", found.outputs))
+    group("Derivatives", n_x + n_u, ("derivative", found.derivatives))
+    starting = [("output", found.start_outputs), ("state", found.start_states), ("derivative", found.start_derivatives)]
+    group("InitialUnknowns", n_x + n_u + len(model.p), *starting)
 
 
 def boolean(value: bool) -> str:

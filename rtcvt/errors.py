@@ -39,6 +39,10 @@ class InputError(ValueError):
         self.parts = str(source), key, value, allowed
         super().__init__(f"{where}{found}: {allowed}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it comes from another process."""
+        return type(self), self.parts
+
 
 @cache
 def ask(source: str, key: str, value: float, question: str) -> None:

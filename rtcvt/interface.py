@@ -291,6 +291,7 @@ class Unit:
         path: str | Path | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
+        scheduler: str | None = None,
     ) -> Any:
         """Simulate a real-time model at many values of its parameters and inputs, on all processors.
 
@@ -316,6 +317,8 @@ class Unit:
             By default one for each processor.
         progress : callable, optional
             Called with a text, points done and points in all.
+        scheduler : str, optional
+            Address of a dask scheduler whose workers run the points instead.
 
         Returns
         -------
@@ -328,7 +331,7 @@ class Unit:
         InputError
             An unknown name, a value that is not allowed, or a file of another sweep.
         """
-        from rtcvt.sweeping import Sweep, chosen_signals, design
+        from rtcvt.sweeping import Recipe, Sweep, chosen_signals, design
 
         built = self.record.build(model, substeps)
         h = _seconds("step", step, built.step_size)
@@ -340,7 +343,8 @@ class Unit:
         every = 0 if rate is None else _steps_of(rate, h)
         points = design(built, parameters, method, samples, seed)
         swept = Sweep(built, chosen, points, chosen_signals(built, signals), h, every)
-        swept.run(None if path is None else Path(path), threads, progress)
+        recipe = Recipe(self.record, model, substeps)
+        swept.run(None if path is None else Path(path), threads, progress, scheduler, recipe)
         return swept.dataset()
 
     def sensitivities(

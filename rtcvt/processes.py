@@ -5,6 +5,7 @@ A script that imports rtcvt keeps its own module path, which pools and clusters 
 while children of these may start.
 """
 
+import logging
 import os
 import signal
 import subprocess
@@ -12,10 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rtcvt.errors import InputError
 from rtcvt.module_path import environment
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
+
+_log = logging.getLogger("rtcvt")
 
 
 def run(
@@ -40,18 +44,103 @@ def pool(number: int) -> "Iterator[ProcessPoolExecutor]":
             made.shutdown(wait=True, cancel_futures=True)
 
 
+def computed(
+    calls: Mapping[Any, Sequence[Any]], scheduler: str | None, workers: int | None
+) -> Iterator[tuple[Any, Any, BaseException | None]]:
+    """Key, result and error of calls, each a function and its arguments, as they end; see `cluster_of`.
+
+    An error may be one of the cluster: a call is given up if the third worker dies of it.
+
+    Raises
+    ------
+    InputError
+        The scheduler has ended.
+    """
+    from distributed import as_completed
+
+    with cluster_of(scheduler, workers) as client:
+        futures = {client.submit(*call, pure=False): key for key, call in calls.items()}
+        for future in as_completed(list(futures)):
+            if future.cancelled():
+                allowed = "one that lives as long as the runs; finished runs are kept, and the same command continues"
+                raise InputError("--scheduler", "", scheduler, allowed)
+            error = future.exception()
+            yield futures[future], future.result() if error is None else None, error
+
+
 @contextmanager
-def local_cluster(**options: Any) -> Iterator[Any]:
-    """A dask cluster on this machine with these `options`, whose workers may restart until the block ends. The
-    exception of a signal waits until the cluster has started, since a cluster that has half started is never closed."""
-    from distributed import LocalCluster
+def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
+    """A client of the scheduler at this address, or of a cluster of local processes that ends with it.
 
-    from rtcvt.files import signals_wait
+    The local one listens on the loopback alone, serves no pages, and accepts work only from clients with its
+    certificate, which is made for it and never written: a scheduler executes code from anyone who can connect to it.
 
-    with _safe_children(), ExitStack() as stack:
-        with signals_wait():
-            cluster = stack.enter_context(LocalCluster(**options))
-        yield cluster
+    Raises
+    ------
+    InputError
+        No scheduler at the address, or none that trusts this client.
+    """
+    from dask import config
+    from distributed import Client, LocalCluster
+    from distributed.security import Security
+
+    from rtcvt.files import signals_wait, temporary_folder
+
+    if scheduler is not None:
+        if not scheduler.startswith(("tls://", "wss://", "inproc://")):
+            _log.warning(_OPEN, scheduler)
+        try:
+            client = Client(scheduler, timeout="10 s")
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise InputError("--scheduler", "", scheduler, f"address of a dask scheduler ({error}){_TLS}") from None
+        with client:
+            yield client
+        return
+    pages: dict[str, Any] = {f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")}
+    with (
+        temporary_folder() as scratch,
+        config.set({"temporary-directory": str(scratch)} | pages),
+        _safe_children(),  # workers may restart until the end
+        ExitStack() as stack,
+    ):
+        try:
+            with _deaf(), signals_wait():  # a cluster that has half started is never closed
+                cluster = stack.enter_context(
+                    LocalCluster(
+                        n_workers=workers or os.cpu_count(),
+                        threads_per_worker=1,
+                        memory_limit=0,
+                        host="127.0.0.1",
+                        protocol="tls://",
+                        security=Security.temporary(),
+                        dashboard_address="127.0.0.1:0",
+                        scheduler_kwargs={"dashboard": False},
+                        silence_logs=logging.CRITICAL,
+                    )
+                )
+        except (RuntimeError, OSError) as error:  # dask: "Nanny failed to start."
+            raise InputError("--workers", "", workers, f"processes that the system can start: {error}") from None
+        yield stack.enter_context(Client(cluster))
+
+
+_TLS = "; certificates are read from dask's configuration, distributed.comm.tls"
+_OPEN = (
+    "%s: without TLS this scheduler executes code from anyone who can connect to it; start it, its workers and rtcvt "
+    "with certificates (dask's configuration distributed.comm.tls) and give its address as tls://"
+)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Hold Ctrl-C back until the block's end; processes that start within never get one: it is for this one alone."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows they have a group of their own
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

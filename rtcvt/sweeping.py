@@ -2,8 +2,8 @@
 
 A sweep is a grid, every value of each parameter with every value of the others, or a sample of `samples` points in the
 box of their ranges: Latin hypercube, Sobol or Halton, or points from which SALib finds what results depend on. Each
-point is a run as `rtcvt.simulate.simulate` makes it, with the same bits. Threads share the compiled model; a point that
-fails is named, and the others go on.
+point is a run as `rtcvt.simulate.simulate` makes it, with the same bits. Threads share the compiled model, or the
+workers of a dask cluster build it; a point that fails is named, and the others go on.
 
 The file is netCDF-4, also for xarray and other tools, and grows while the sweep runs: the same sweep continues where it
 was interrupted. It has a dimension for each parameter of a grid, or the dimension ``point`` of a sample; then
@@ -14,11 +14,12 @@ import json
 import math
 import os
 import time as clock
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +28,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt import quantity
+from rtcvt import processes, quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import goes_on_with, opened
 from rtcvt.files.hdf5 import refused, require_bounded
@@ -53,6 +54,8 @@ MOST_POINTS = 1_000_000
 MOST_VALUES = 250_000_000  # in a file
 FORM = "values 'a, b, c', or a range 'first:last:number'"
 NATIVE_STEPS = 2_000_000  # from which on a compiler of C for this model pays
+MOST_CALLS = 1_000  # of workers of a cluster
+TOGETHER = 8  # points in one of them at the least, with machine code for so many
 MOST_REDONE = 0.5  # of the steps of instances together; with more they step one by one
 WAITING, FAILING = -1, FAILED  # status of a point: still to run, failed; else 0, or 1 where a limit was active
 
@@ -206,6 +209,21 @@ def chosen_signals(model: Model, patterns: Sequence[str]) -> tuple[Variable, ...
     return tuple(v for v in outputs if not patterns or any(fnmatchcase(v.name, p) for p in patterns))
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """How a worker of a cluster builds the model: the unit and the arguments of its `rtcvt.kind.Unit.build`."""
+
+    unit: Any = field(hash=False)
+    fidelity: str | None = None
+    substeps: int | None = None
+
+
+@lru_cache(maxsize=2)
+def _built(recipe: Recipe) -> Model:
+    model: Model = recipe.unit.build(recipe.fidelity, recipe.substeps)
+    return model
+
+
 # --- the runs ---------------------------------------------------------------------------------------------------------
 
 
@@ -264,13 +282,18 @@ class Sweep:
         path: Path | None = None,
         threads: int | None = None,
         progress: Callable[[str, int, int], None] | None = None,
+        scheduler: str | None = None,
+        recipe: Recipe | None = None,
     ) -> int:
         """Run the points that are missing, and return their number; with a `path` go on with the file that is there.
+
+        They run in threads, or on the dask cluster of a `scheduler`, whose workers follow the `recipe`. Points whose
+        workers died are in `failures`, and still missing.
 
         Raises
         ------
         InputError
-            The file is that of another sweep, or cannot be written; the scenario does not fit the model.
+            The file is that of another sweep, or cannot be written; the scenario does not fit the model; no scheduler.
         """
         if path is not None:
             for package in ("xarray", "h5netcdf"):
@@ -279,37 +302,70 @@ class Sweep:
             if path.exists():
                 self._take(path)
         missing = np.nonzero(self.status == WAITING)[0].tolist()
+        for k in missing:
+            self.failures.pop(k, None)
         shared = self._shared()
-        self._code = _code_of(self.model) if len(missing) * self.steps >= NATIVE_STEPS else None
+        native = len(missing) * self.steps >= NATIVE_STEPS
+        saved, took, done = clock.monotonic(), 0.0, self.design.points - len(missing)
+        if scheduler is None:
+            ended = self._in_threads(missing, shared, native, threads or os.cpu_count() or 1)
+        else:
+            ended = self._on_cluster(missing, native, scheduler, recipe)
+        try:
+            with closing(ended):
+                for number in ended:
+                    done += number
+                    if progress is not None:
+                        progress(f"{self.model.name}, points", done, self.design.points)
+                    if path is not None and clock.monotonic() - saved > max(EVERY, 20.0 * took):
+                        began = clock.monotonic()
+                        self.save(path)
+                        saved = clock.monotonic()
+                        took = saved - began
+        finally:
+            if path is not None and (self.failures or (self.status != WAITING).any()):
+                self.save(path)
+        return len(missing)
+
+    def _in_threads(
+        self, missing: list[int], shared: tuple[Array, Array], native: bool, threads: int
+    ) -> Generator[int]:
+        """Run points in threads; yields how many have ended."""
+        self._code = _code_of(self.model) if native else None
         lanes = self._code.lanes if self._code else 1
         groups = [missing[k : k + lanes] for k in range(0, len(missing), lanes)]
         if groups:
             self._compile(missing[0], shared)
-        saved, took, done = clock.monotonic(), 0.0, self.design.points - len(missing)
-        pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+        pool = ThreadPoolExecutor(threads)
         waiting: dict[Future[None], int] = {}
         left = iter(groups)
         try:
             while True:
-                while len(waiting) < 4 * (threads or os.cpu_count() or 1) and (some := next(left, None)) is not None:
+                while len(waiting) < 4 * threads and (some := next(left, None)) is not None:
                     waiting[pool.submit(self._some, some, shared)] = len(some)
                 if not waiting:
                     break
                 for future in wait(waiting, return_when=FIRST_COMPLETED)[0]:
-                    done += waiting.pop(future)
                     future.result()
-                if progress is not None:
-                    progress(f"{self.model.name}, points", done, self.design.points)
-                if path is not None and clock.monotonic() - saved > max(EVERY, 20.0 * took):
-                    began = clock.monotonic()
-                    self.save(path)
-                    saved = clock.monotonic()
-                    took = saved - began
+                    yield waiting.pop(future)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-            if path is not None:
-                self.save(path)
-        return len(missing)
+
+    def _on_cluster(self, missing: list[int], native: bool, scheduler: str, recipe: Recipe | None) -> Generator[int]:
+        """Run points by the workers of a dask cluster; yields how many have ended."""
+        size = max(TOGETHER if native else 1, -(-len(missing) // MOST_CALLS))
+        calls = {}
+        for points in (tuple(missing[k : k + size]) for k in range(0, len(missing), size)):
+            values = np.array([list(self.design.point(k).values()) for k in points]).T
+            axes = tuple(Axis(a.variable, row) for a, row in zip(self.design.axes, values, strict=True))
+            calls[points] = (_far, recipe, self.scenario, axes, self.signals, self.step, self.every, native)
+        for points, found, error in processes.computed(calls, scheduler, None):
+            if error is None:
+                self.values[list(points)], self.status[list(points)], failures = found
+                self.failures |= {points[k]: text for k, text in failures.items()}
+            else:
+                self.failures |= dict.fromkeys(points, f"{type(error).__name__}: {error}")
+            yield len(points)
 
     def _shared(self) -> tuple[Array, Array]:
         """Communication points (n,) [s] and inputs (n, n_u) that all points share."""
@@ -532,6 +588,17 @@ class Sweep:
             found["status"][2]["sensitivity"] = json.dumps(self.sensitivity())
         about = {"title": f"sweep of {self.model.name}", "failures": json.dumps(self.failures)}
         return optional("xarray").Dataset(found, coordinates, about | {"about": json.dumps(self._about())})
+
+
+def _far(
+    recipe: Recipe, scenario: Scenario, axes: tuple[Axis, ...], signals: tuple[Variable, ...], h: float, every: int,
+    native: bool,
+) -> tuple[Array, NDArray[np.int8], dict[int, str]]:  # fmt: skip
+    """Points of a sweep by a worker of a cluster: their values and status, and why some failed."""
+    sweep = Sweep(_built(recipe), scenario, Design("latin", axes), signals, h, every)
+    sweep._code = _code_of(sweep.model) if native else None
+    sweep._some(range(sweep.design.points), sweep._shared())
+    return sweep.values, sweep.status, sweep.failures
 
 
 def _without_dask() -> Any:

@@ -793,7 +793,7 @@ CAMPAIGN = """
 import random, signal, sys, threading, time
 import psutil
 from rtcvt.errors import InputError
-from rtcvt.offline.variator.campaign import computed
+from rtcvt.processes import computed
 from instances import started
 def kill():
     workers = [p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())]

@@ -24,7 +24,7 @@ PATH = "__import__('sys').path"
 def command():
     from rtcvt import processes
     from rtcvt.fmu.native.compiler import compiler
-    from rtcvt.offline.variator.campaign import cluster_of
+    from rtcvt.processes import cluster_of
 
     def python():
         return eval(processes.run([sys.executable, "-c", "import random, sys; print(sys.path)"], check=True).stdout)
@@ -51,7 +51,7 @@ def stop():
     os.kill(os.getpid(), signal.SIGTERM)
 
 def command():
-    from rtcvt.offline.variator.campaign import cluster_of
+    from rtcvt.processes import cluster_of
     threading.Thread(target=stop, daemon=True).start()
     with cluster_of(None, 1):
         time.sleep(60)

@@ -1,10 +1,12 @@
 """Sweeps: the bits of single runs, whatever the order; files that go on; points that fail; other readers."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import command_line
+from distributed import LocalCluster
 from rows import DATA, mistakes
 
 import rtcvt
@@ -95,6 +97,50 @@ def test_a_sweep_goes_on_where_it_ended(tmp_path, monkeypatch):
         swept(path=path)
 
 
+@pytest.fixture(scope="module")
+def scheduler():
+    with LocalCluster(n_workers=2, processes=False, protocol="tcp", dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.parametrize("least", [np.inf, pytest.param(0, marks=pytest.mark.needs("zig"))])
+def test_workers_of_a_cluster_give_the_same_bits(tmp_path, monkeypatch, scheduler, least):
+    """The sweep goes on after Ctrl-C, and repeats the points of workers that died."""
+    path, whole, told = tmp_path / "sweep.nc", swept(), []
+    options = {"path": path, "scheduler": scheduler}
+
+    def interrupted(what, done, of):
+        told.append(done)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rtcvt.sweeping.NATIVE_STEPS", least)
+    with pytest.raises(KeyboardInterrupt):
+        swept(progress=interrupted, **options)
+    kept = read_dataset(path)["status"] >= 0
+    assert int(kept.sum()) == told[0] in ((4, 8) if least == 0 else (1,))
+    with monkeypatch.context() as patch:
+        patch.setattr("rtcvt.sweeping._far", _dies)
+        found = swept(**options)
+    assert found["status"].where(~kept, -1).equals(whole["status"].where(kept, -1) - kept)
+    assert set(json.loads(found.attrs["failures"]).values()) == {"OSError: no more memory"}
+    monkeypatch.setattr(Sweep, "_in_threads", None)
+    assert swept(**options).equals(whole)
+    assert read_dataset(path).attrs["failures"] == "{}"
+
+
+def _dies(*_):
+    raise OSError("no more memory")
+
+
+def test_a_sweep_without_a_cluster_leaves_no_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run = command_line(monkeypatch, capsys)
+    code, _, told = run("sweep", "toroidal_kers", "--set", "gear.d.J=0.1, 0.2", "--scheduler", "nosuch://1:2")
+    assert code == 2
+    assert "--scheduler = 'nosuch://1:2': address of a dask scheduler" in told.replace("\n", " ")
+    assert not list(tmp_path.iterdir())
+
+
 def test_other_tools_read_it(tmp_path):
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("h5netcdf")
@@ -107,17 +153,21 @@ def test_other_tools_read_it(tmp_path):
         assert found["driver.v_des"].attrs["units"] == "m/s"
 
 
-@pytest.mark.parametrize("least", [0, np.inf])
-def test_points_that_fail_are_named(monkeypatch, least):
+@pytest.mark.parametrize(("least", "far"), [(0, False), (np.inf, False), (np.inf, True)])
+def test_points_that_fail_are_named(monkeypatch, scheduler, least, far):
     monkeypatch.setattr("rtcvt.sweeping.NATIVE_STEPS", least)
     law = DATA / "units" / "law.toml"
     found = load(law).sweep(
-        {"T": "0.1 s, 0.2 s", "S": [1.0, 1e300]}, duration=0.1, inputs={"slip": 0.01, "tau": 100.0, "n": 100.0}
+        {"T": "0.1 s, 0.2 s", "S": [1.0, 1e300]},
+        duration=0.1,
+        inputs={"slip": 0.01, "tau": 100.0, "n": 100.0},
+        scheduler=scheduler if far else None,
     )
     np.testing.assert_array_equal(found["status"], [[0, 2], [0, 2]])
     assert np.isnan(found["F"][:, 1]).all()
     assert np.isfinite(found["F"][:, 0]).all()
-    assert "no finite" in found.attrs["failures"]
+    assert sorted(failures := json.loads(found.attrs["failures"])) == ["1", "3"]
+    assert "no finite" in failures["3"]
 
 
 def test_samples_are_in_their_box():

@@ -143,6 +143,7 @@ typedef struct {
     double dx[N_X + 1];
     double u_scratch[N_U + 1];
     double t_tangent;
+    double p_tangent[N_P + 1];
     double u_tangent[N_U + 1];
     double x_tangent[N_X + 1];
     double y_tangent[N_Y + 1];
@@ -894,24 +895,26 @@ static Status deserialize(Instance *I, const void *bytes, size_t size, void **st
 
 /* --- derivatives -------------------------------------------------------------------------------------------------- */
 
-/* Prepare `work_scratch`, and in `x_tangent` how the start state follows the inputs along `u_tangent`. */
+/* Prepare `work_scratch` and how it follows the parameters along `p_tangent`; while the unit initialises, also in
+   `x_tangent` how the start state follows them and the inputs. */
 static void start_tangents(Instance *I)
 {
-    memset(I->x_tangent, 0, sizeof I->x_tangent);
+    static double none[N_U + 1];
+    bool starts = I->mode == INITIALIZATION;
     memset(I->work_tangent, 0, sizeof I->work_tangent);
-    rt_initialise_tangent(I->p, DATA, I->u, I->u_tangent, I->x_scratch, I->x_tangent, I->work_scratch,
-                          I->work_tangent);
+    rt_initialise_tangent(I->p, I->p_tangent, DATA, I->u, starts ? I->u_tangent : none, I->x_scratch,
+                          starts ? I->x_tangent : I->dx_tangent, I->work_scratch, I->work_tangent);
 }
 
-/* Whether these are unknowns (outputs and derivatives of states) and knowns (inputs and, once initialisation is over,
-   states and time). */
+/* Whether these are unknowns (outputs, derivatives of states and, during initialisation, states) and knowns (inputs,
+   parameters, time and, after it, states). */
 static bool are_unknowns_and_knowns(const Instance *I, const uint32_t unknowns[], size_t n_unknowns,
                                     const uint32_t knowns[], size_t n_knowns, const char *function)
 {
     bool running = I->mode != INITIALIZATION;
     for (size_t i = 0; i < n_unknowns; i++) {
         const Variable *v = variable(I, unknowns[i], REAL, function);
-        if (v && v->kind != OUTPUT && v->kind != DERIVATIVE) {
+        if (v && v->kind != OUTPUT && v->kind != DERIVATIVE && (v->kind != STATE || running)) {
             refuse(I, ERROR, "%s is no unknown: outputs and derivatives of states are", v->name);
             return false;
         }
@@ -921,8 +924,8 @@ static bool are_unknowns_and_knowns(const Instance *I, const uint32_t unknowns[]
     }
     for (size_t i = 0; i < n_knowns; i++) {
         const Variable *v = variable(I, knowns[i], REAL, function);
-        if (v && v->kind != INPUT && !((v->kind == STATE || v->kind == INDEPENDENT) && running)) {
-            refuse(I, ERROR, "%s is no known: inputs are, and states while the unit runs", v->name);
+        if (v && v->kind != INPUT && v->kind != PARAMETER && v->kind != INDEPENDENT && (v->kind != STATE || !running)) {
+            refuse(I, ERROR, "%s is no known: inputs and parameters are, and states while the unit runs", v->name);
             return false;
         }
         if (!v) {
@@ -936,6 +939,7 @@ static bool are_unknowns_and_knowns(const Instance *I, const uint32_t unknowns[]
 static double *tangent(Instance *I, const Variable *v)
 {
     switch (v->kind) {
+    case PARAMETER: return I->p_tangent + v->index;
     case INPUT: return I->u_tangent + v->index;
     case STATE: return I->x_tangent + v->index;
     case INDEPENDENT: return &I->t_tangent;
@@ -948,8 +952,8 @@ static double *tangent(Instance *I, const Variable *v)
 
 static void clear_tangents(Instance *I)
 {
+    memset(I->p_tangent, 0, sizeof I->p_tangent);
     memset(I->u_tangent, 0, sizeof I->u_tangent);
-    start_tangents(I);
     memset(I->x_tangent, 0, sizeof I->x_tangent);
     I->t_tangent = 0.0;
 }
@@ -960,20 +964,19 @@ static Status propagate(Instance *I)
 #ifdef OPAQUE
     return refuse(I, ERROR, "no directional derivatives: there is code in the unit that has none");
 #endif
-    if (I->mode == INITIALIZATION) { /* the start state follows the inputs */
-        start_tangents(I);
-    }
-    rt_output_tangent(I->t, I->t_tangent, I->x, I->x_tangent, I->u, I->u_tangent, I->p, DATA, I->y_scratch,
-                      I->y_tangent, I->work_scratch, I->work_tangent);
-    rt_derivative_tangent(I->t, I->t_tangent, I->x, I->x_tangent, I->u, I->u_tangent, I->p, DATA, I->dx, I->dx_tangent,
-                          I->work_scratch, I->work_tangent);
+    start_tangents(I);
+    rt_output_tangent(I->t, I->t_tangent, I->x, I->x_tangent, I->u, I->u_tangent, I->p, I->p_tangent, DATA,
+                      I->y_scratch, I->y_tangent, I->work_scratch, I->work_tangent);
+    rt_derivative_tangent(I->t, I->t_tangent, I->x, I->x_tangent, I->u, I->u_tangent, I->p, I->p_tangent, DATA, I->dx,
+                          I->dx_tangent, I->work_scratch, I->work_tangent);
     if (!all_finite(I->y_tangent, N_Y) || !all_finite(I->dx_tangent, N_X)) {
         return refuse(I, DISCARD, "no finite directional derivatives at t = %g s", I->t);
     }
     return OK;
 }
 
-/* dz = (dz/dv) dv by the tangents of the kernels, so exact to round-off; z are unknowns and v knowns. */
+/* dz = (dz/dv) dv by the tangents of the kernels, so exact to round-off; z are unknowns and v knowns. It
+   is the derivative of the equations at the present point, as FMI defines it, not that of a step. */
 static Status directional_derivative(Instance *I, const uint32_t unknowns[], size_t n_unknowns, const uint32_t knowns[],
                                      size_t n_knowns, const double dv[], double dz[])
 {

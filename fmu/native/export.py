@@ -342,10 +342,10 @@ def write_sources(
 def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> tuple[str, list[External]]:
     """A model's kernels and their tangents as C, and the laws in C that they call."""
     entries = {
-        "rt_initialise": (initialise, [CONSTANTS] * 2 + [ARRAY] * 3),
-        "rt_derivative": (derivative, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
-        "rt_output": (output, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
-        "rt_step": (step, [FLOAT] * 2 + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
+        "rt_initialise": (initialise, [ARRAY, CONSTANTS] + [ARRAY] * 3),
+        "rt_derivative": (derivative, [FLOAT] + [ARRAY] * 3 + [CONSTANTS] + [ARRAY] * 2),
+        "rt_output": (output, [FLOAT] + [ARRAY] * 3 + [CONSTANTS] + [ARRAY] * 2),
+        "rt_step": (step, [FLOAT] * 2 + [ARRAY] * 3 + [CONSTANTS] + [ARRAY] * 2),
     }
     program = lower(entries)
     title = f"""The equations: kernels of rtcvt {__version__}, translated line by line, and their derivatives.

@@ -168,7 +168,7 @@ def _write_structure(structure: Element, model: Model, rows: Rows, lengths: Sequ
     """The unknowns and their dependencies, by value reference."""
     found = dependencies(model)
     n_x, n_u = len(model.states), len(model.select("input"))
-    firsts = {"state": 0, "input": n_x, "parameter": n_x + n_u}
+    firsts = {"state": 0, "input": n_x, "parameter": n_x + n_u, "independent": n_x + n_u + len(model.p)}
     places: dict[str, dict[int, int]] = {}
     first = 0
     for k, (kind, v) in enumerate(rows):

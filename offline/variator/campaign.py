@@ -13,16 +13,14 @@ import io
 import logging
 import os
 import re
-import signal
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rtcvt.errors import InputError
-from rtcvt.files import goes_on_with, read_text, temporary_folder
+from rtcvt.files import goes_on_with, read_text
 from rtcvt.offline.pushbelt.run.prepare import prepare, steps_of
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, ENDS, LEFT, RUNAWAY, Run
@@ -31,7 +29,7 @@ from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, SUMMARY
 from rtcvt.offline.pushbelt.run.windows import summary as summary_of
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.plan import Plan, names_of, runs_of
-from rtcvt.processes import local_cluster
+from rtcvt.processes import computed
 from rtcvt.recording import require_writable, write_text
 
 _log = logging.getLogger("rtcvt")
@@ -242,98 +240,6 @@ def _computed(
     calls = {r.name: (_compute, parameters, r, str(folder / f"{r.name}.h5"), text, plan) for r in runs}
     for name, failure, error in computed(calls, scheduler, workers):
         yield name, failure if error is None else f"{type(error).__name__}: {error}"
-
-
-def computed(
-    calls: Mapping[Any, Sequence[Any]], scheduler: str | None, workers: int | None
-) -> Iterator[tuple[Any, Any, BaseException | None]]:
-    """Key, result and error of calls, each a function and its arguments, as they end; see `cluster_of`.
-
-    An error may be one of the cluster: a call is given up if the third worker dies of it.
-
-    Raises
-    ------
-    InputError
-        The scheduler has ended.
-    """
-    from distributed import as_completed
-
-    with cluster_of(scheduler, workers) as client:
-        futures = {client.submit(*call, pure=False): key for key, call in calls.items()}
-        for future in as_completed(list(futures)):
-            if future.cancelled():
-                allowed = "one that lives as long as the runs; finished runs are kept, and the same command continues"
-                raise InputError("--scheduler", "", scheduler, allowed)
-            error = future.exception()
-            yield futures[future], future.result() if error is None else None, error
-
-
-@contextmanager
-def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
-    """A client of the scheduler at this address, or of a cluster of local processes that ends with it.
-
-    The local one listens on the loopback alone, serves no pages, and accepts work only from clients with its
-    certificate, which is made for it and never written: a scheduler executes code from anyone who can connect to it.
-
-    Raises
-    ------
-    InputError
-        No scheduler at the address, or none that trusts this client.
-    """
-    from dask import config
-    from distributed import Client
-    from distributed.security import Security
-
-    if scheduler is not None:
-        if not scheduler.startswith(("tls://", "wss://", "inproc://")):
-            _log.warning(_OPEN, scheduler)
-        try:
-            client = Client(scheduler, timeout="10 s")
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
-            raise InputError("--scheduler", "", scheduler, f"address of a dask scheduler ({error}){_TLS}") from None
-        with client:
-            yield client
-        return
-    pages: dict[str, Any] = {f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")}
-    with temporary_folder() as scratch, config.set({"temporary-directory": str(scratch)} | pages), ExitStack() as stack:
-        try:
-            with _deaf():  # processes inherit it: Ctrl-C is for this one alone
-                cluster = stack.enter_context(
-                    local_cluster(
-                        n_workers=workers or os.cpu_count(),
-                        threads_per_worker=1,
-                        memory_limit=0,
-                        host="127.0.0.1",
-                        protocol="tls://",
-                        security=Security.temporary(),
-                        dashboard_address="127.0.0.1:0",
-                        scheduler_kwargs={"dashboard": False},
-                        silence_logs=logging.CRITICAL,
-                    )
-                )
-        except (RuntimeError, OSError) as error:  # dask: "Nanny failed to start."
-            raise InputError("--workers", "", workers, f"processes that the system can start: {error}") from None
-        yield stack.enter_context(Client(cluster))
-
-
-_TLS = "; certificates are read from dask's configuration, distributed.comm.tls"
-_OPEN = (
-    "%s: without TLS this scheduler executes code from anyone who can connect to it; start it, its workers and rtcvt "
-    "with certificates (dask's configuration distributed.comm.tls) and give its address as tls://"
-)
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Hold Ctrl-C back until the block's end; processes that start within never get one."""
-    if not hasattr(signal, "pthread_sigmask"):  # on Windows they have a group of their own
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def write_index(folder: Path) -> list[Row]:

@@ -14,6 +14,7 @@ from rtcvt.cli.console import (
     Json,
     Model,
     ScenarioName,
+    Scheduler,
     Substeps,
     UnitName,
     assignments,
@@ -72,6 +73,7 @@ def sweep(
     step: str | None = opt('Communication step, e.g. "1 ms".'),
     substeps: Substeps = None,
     threads: int | None = opt("Default: one for each processor.", min=1, max=1024),
+    scheduler: Scheduler = None,
     figures: Json = None,
 ) -> None:
     """Simulate a unit at many values of its parameters and inputs, on all processors.
@@ -92,10 +94,11 @@ def sweep(
     """
     from rtcvt.recording import require_ending, require_writable
     from rtcvt.scenario import chosen_scenario
-    from rtcvt.sweeping import Sweep, chosen_signals, design
+    from rtcvt.sweeping import Recipe, Sweep, chosen_signals, design
 
     loaded = load_unit(unit)
-    built = loaded.build(model.value if model else None, substeps)  # type: ignore[arg-type]
+    recipe = Recipe(loaded, model.value if model else None, substeps)
+    built = loaded.build(recipe.fidelity, substeps)  # type: ignore[arg-type]
     h = built.step_size if step is None else seconds("--step", step)
     every = 0 if rate is None else max(1, round(seconds("--rate", rate) / h))
     drawn = "saltelli" if sensitivity == "sobol" else (sensitivity or method).value
@@ -106,7 +109,7 @@ def sweep(
     began = time.perf_counter()
     try:
         with progress_bar() as bar:
-            made = swept.run(output, threads, bar)
+            made = swept.run(output, threads, bar, scheduler, recipe)
     except KeyboardInterrupt:
         notes.print(f"interrupted; the same command continues with {output}", markup=False)
         sys.exit(130)

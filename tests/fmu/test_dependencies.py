@@ -20,14 +20,15 @@ UNITS = [
     ("toroidal_kers", "rigid"), ("toroidal_kers", "full"), ("vehicle", "rigid"), ("accessory_5pk", "rigid"),
     ("planetary", "full"), ("toroidal_variator", "full"), ("planetary", "rigid"), ("power_split_ivt", "full"),
     ("pushbelt_cvt", "hybrid"), ("pushbelt_cvt", "rigid"), ("pushbelt_kers", "hybrid"),
-    ("accessory_5pk", "hybrid"), ("driveline", "rigid"), ("driver", "rigid"),
+    ("accessory_5pk", "hybrid"), ("driveline", "rigid"), ("driver", "rigid"), ("wltc", "rigid"),
 ]  # fmt: skip
 
 
 def changed(model, rng, points):
-    """Whether a change of each state and input changed an output, a derivative, at random points."""
+    """Whether a change of a state, input, parameter or time changed an output, a derivative, at random points."""
     inputs, n_x = model.select("input"), len(model.states)
-    found = [np.zeros((n, n_x + len(inputs)), dtype=bool) for n in (len(model.select("output")), n_x)]
+    n = n_x + len(inputs) + len(model.p) + 1
+    found = [np.zeros((rows, n), dtype=bool) for rows in (len(model.select("output")), n_x)]
     for _ in range(points):
         one = model.instantiate()
         for v in inputs:
@@ -39,13 +40,17 @@ def changed(model, rng, points):
         for _ in range(rng.integers(100)):
             one.step(model.step_size)
         one.x[:] *= 1.0 + 1e-2 * rng.normal(size=n_x)
-        before = one.outputs().copy(), one.derivative()
-        for j in range(n_x + len(inputs)):
-            buffer, k = (one.x, j) if j < n_x else (one.u, j - n_x)
+        before, t = (one.outputs().copy(), one.derivative()), np.array([one.t])
+        for j, (buffer, k) in enumerate((b, k) for b in (one.x, one.u, one.p, t) for k in range(len(b))):
             kept = buffer[k]
             buffer[k] += max(1e-6, 1e-3 * abs(kept))
+            one.t = t[0]
+            if buffer is one.p:
+                model.initialise(one.p, model.data, one.u, np.empty(n_x), one.work)
             after = one.outputs().copy(), one.derivative()
             buffer[k] = kept
+            if buffer is one.p:
+                model.initialise(one.p, model.data, one.u, np.empty(n_x), one.work)
             for told, a, b in zip(found, before, after, strict=True):
                 told[:, j] |= a != b
     return found
@@ -69,7 +74,8 @@ def test_nothing_changes_that_is_not_declared(unit, fidelity):
 )  # fmt: skip
 def test_outputs_name_few_inputs(unit, fidelity, most):
     model = load_unit(unit).build(fidelity)
-    assert sum(j >= len(model.states) for s in dependencies(model).outputs for j in s) <= most
+    n_x = len(model.states)
+    assert sum(n_x <= j < n_x + len(model.select("input")) for s in dependencies(model).outputs for j in s) <= most
 
 
 def test_a_system_names_what_its_outputs_follow():
@@ -87,7 +93,7 @@ def test_a_system_names_what_its_outputs_follow():
             buffer[k] += 0.01
             assert all(j in told[i] for i in np.flatnonzero(one.outputs() != before))
             buffer[k] = kept
-    assert sum(j >= n_x for s in told for j in s) == 9
+    assert sum(n_x <= j < n_x + len(one.u) for s in told for j in s) == 9
 
 
 # --- kernels of which the sets are known ------------------------------------------------------------------------------
@@ -159,7 +165,7 @@ X0, X1, U0, U1, U2, P0, P1 = range(7)
 def test_tests_ways_out_places_and_bounds_count():
     told = dependencies(model())
     assert told.outputs == ({X0, U0}, {X0, X1, U1}, {U2}, {X1, U0, U1}, {X0}, {U0}, {X0, U1}, {X0})
-    assert told.derivatives == ({U2}, set())
+    assert told.derivatives == ({U2}, {P0})
 
 
 @kernel

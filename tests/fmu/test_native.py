@@ -606,12 +606,14 @@ def test_directional_derivatives_of_outputs_are_the_limit_of_differences(native_
     outputs = [v for v in model.select("output") if not v.boolean]
     knowns = [(f"state.{name}", instance.x, i) for i, name in enumerate(s.name for s in model.states)]
     knowns += [(v.name, instance.u, v.index) for v in model.select("input")]
+    knowns += [(v.name, instance.p, v.index) for v in model.select("parameter") if not (v.boolean or v.choices)]
     exact = jacobian(unit, [v.name for v in outputs], [name for name, _, _ in knowns])
     for column, (_, buffer, i) in zip(exact.T, knowns, strict=True):
-        before, h = buffer[i], 1e-4 * max(1.0, abs(buffer[i]))
+        before, h = buffer[i], 1e-4 * (abs(buffer[i]) or 1.0 if buffer is instance.p else max(1.0, abs(buffer[i])))
         sides = []
         for s in (-2, -1, 1, 2):
             buffer[i] = before + s * h
+            model.initialise(instance.p, model.data, instance.u, np.empty_like(instance.x), instance.work)
             sides.append(instance.outputs()[[v.index for v in outputs]].copy())
         buffer[i] = before
         quotient = (sides[0] - 8 * sides[1] + 8 * sides[2] - sides[3]) / (12 * h)
@@ -626,7 +628,12 @@ def test_directional_derivatives_while_initialising(native_host):
         [unit.reference("der(state.shaft.tau)")], [unit.reference("shaft.w")], [1.0]
     )
     assert rate == [30e3]  # the stiffness of the port's spring
-    for name in ("state.gear.d.w", "gear.a.J", "shaft.tau"):
+    energy, J, w = (unit.reference(name) for name in ("storage.E", "gear.d.J", "state.gear.d.w"))
+    (start,) = unit.fmi.getReal([w])
+    (speed,) = unit.fmi.getDirectionalDerivative([w], [J], [1.0])  # 0: the start speed is given
+    assert (speed, start > 0.0) == (0.0, True)
+    assert unit.fmi.getDirectionalDerivative([energy], [J], [1.0])[0] == pytest.approx(0.5 * start**2, rel=1e-12)
+    for name in ("state.gear.d.w", "shaft.tau"):
         assert f"{name} is no known" in unit.refused(
             unit.fmi.getDirectionalDerivative, [unit.reference("shaft.tau")], [unit.reference(name)], [1.0]
         )

@@ -32,7 +32,7 @@ from rtcvt.offline.pushbelt.run.windows import edge_ratio
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.inversion import covariance, directions, jacobian, step
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
-from rtcvt.offline.variator.campaign import computed
+from rtcvt.processes import computed
 from rtcvt.recording import require_writable, write_text, written
 
 Array = NDArray[np.float64]

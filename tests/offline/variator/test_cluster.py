@@ -10,7 +10,7 @@ import pytest
 from distributed import LocalCluster
 
 from rtcvt.errors import InputError
-from rtcvt.offline.variator.campaign import cluster_of, computed
+from rtcvt.processes import cluster_of, computed
 
 CLIENT = """
 import asyncio, encodings.idna, os, ssl, sys, tempfile

@@ -27,7 +27,7 @@ SECTION_3 = load_unit("verification_belt").text
 
 def section_3(**changes):
     data = tomllib.loads(SECTION_3)
-    for key, value in changes.items():
+    for key, value in ({"pretension": "200 N"} | changes).items():
         data["belt" if key in data["belt"] else "elements"][key] = value
     return read_belt_unit(UnitFile(data, SECTION_3, "section_3.toml"))
 

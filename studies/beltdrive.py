@@ -48,6 +48,7 @@ def keep(picture: Figure, folder: Path, name: str) -> None:
 
 def draw_section_3(folder: Path) -> None:
     unit = load_unit("verification_belt")
+    unit = unit.model_copy(update={"belt": unit.belt.model_copy(update={"pretension": 200.0})})
     run = rigid_elements.simulate(unit, unit.scenario[0])
     found = rigid_elements.signals(run, unit)
     picture = Figure(figsize=(9.0, 4.6))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.belt.geometry import BeltPath
+from rtcvt.belt.patches import belt_shares, patch_rows
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
@@ -140,7 +141,9 @@ def build(
     speed, by_angle, arm = standing(len(pulleys))
     arm[sheaves.arms.sheave] = np.sum(sheaves.free >= 0) + np.arange(sheaves.arms.sheave.size)
     slides = unit.hybrid.sliding if unit.hybrid else None
-    mu, law = sliding(unit.friction_of(model.mu), *((slides.v, slides.share) if slides else ()))
+    rows = patch_rows(unit)
+    patches = rows[rows[:, 0] >= 0.0], belt_shares(rows, n * n_s)
+    mu, law = sliding(unit.friction_of(model.mu), *((slides.v, slides.share) if slides else ((), ())), *patches)
     center, radius = np.array([p.center for p in pulleys]), np.array([p.radius for p in pulleys])
     normal = model.k_c * area, model.d_c * area, model.hysteresis * area
     shear = mu, model.mu_k * area, model.mu_v * area
@@ -248,7 +251,7 @@ def simulate(
     center, mu = drive.contact.center.copy(), drive.contact.mu.copy()
     contact = drive.contact._replace(center=center, speed=np.zeros((m, 2)), mu=mu)
     place_arms(drive.sheaves.arms, x.arms, contact)
-    place_friction(contact.sliding, x.sliding, contact.mu)
+    place_friction(contact.sliding, x.sliding, x.phi, contact.mu)
     scratch, count = _work(x, drive.sheaves), np.zeros(N_COUNT, dtype=np.int64)
     area = contact_area(drive.unit, drive.path, n, n_s)
     per_segment = np.array([1.0 / area, 1.0 / area, 1.0, 1.0])

@@ -16,7 +16,8 @@ A pulley at P_k pushes at the centre of an element that is nearer than r_k, r = 
 with delta the cubic step (10) and mu(v) = mu s (3 - s^2)/2 for s = v/dv in [-1, 1], mu sign(v) outside (Threlfall
 1978). Newton's and Euler's laws (21, 22) apply to elements and pulleys. A pulley may follow a prescribed speed instead.
 
-In addition to the source: mu may depend on the sliding speed, times S(|v|) of each element at each instant (`Sliding`).
+In addition to the source: mu may depend on the sliding speed, times S(|v|) of each element at each instant, and on
+patches of belt and rims (`Sliding`).
 A shaft after a decoupler (`rtcvt.belt.decoupler`) is a pulley of no radius, after the others. Its angle is that of the
 clutch, so that ``delta = s (theta - theta_s)``; where the clutch is open, delta relaxes at the end of a step.
 
@@ -30,8 +31,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt.belt.patches import TURN
 from rtcvt.offline.belt.compiled import compiled
-from rtcvt.offline.belt.friction import Sliding, share_at
+from rtcvt.offline.belt.friction import Sliding, film, share_at
 from rtcvt.offline.belt.shafts import Shafts
 
 Array = NDArray[np.float64]
@@ -144,6 +146,16 @@ def friction(v, j, d):
         slope = slope * share + abs(found) * by
         found *= share
     return found, slope
+
+
+@compiled
+def film_on(j, i, nx, ny, y, d):
+    """Factor of the friction of element i on pulley j, whose normal there is (nx, ny)."""
+    found = 1.0 if d.mu.belt.size == 0 else d.mu.belt[i]
+    if d.mu.rims.size > 0:
+        length = d.l / (TURN * d.r_k[j])
+        found *= film(d.mu, j, np.arctan2(ny, nx) / TURN - 0.5 * length, length, y[3 * d.n + j] / TURN)
+    return found
 
 
 @compiled
@@ -266,6 +278,8 @@ def rates(t, y, dy, d, feed, w):
                 N = max(elastic + _delta(p, d.p_max) * d.b * closing, 0.0)
                 v = w_k * r - (vz[i] * nx - vx[i] * ny)
                 T = friction(v, j, d)[0] * N
+                if d.mu.belt.size + d.mu.rims.size > 0:
+                    T *= film_on(j, i, nx, ny, y, d)
                 w.N[j, i] = N
                 w.T[j, i] = T
                 w.ax[i] += N * nx - T * ny

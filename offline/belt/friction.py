@@ -8,6 +8,9 @@ with S, T_s and the reason for the delay those of the real-time model (`rtcvt.be
 v_i for a wrap, the sliding speed where the belt runs off; here v_i is defined at `DIRECTIONS` directions, fixed in
 space, and linear between them. |v_t| of a direction is the mean over the segments next to it, by their normal force and
 their share of the direction. A direction without contact keeps its speed. v_i is constant over a step.
+
+Patches (`rtcvt.belt.patches`) multiply the coefficient: those of the belt by segment, those of a rim by direction, of
+which there are then more, with the sheave's angle at the start of the step.
 """
 
 from typing import Any, NamedTuple
@@ -16,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.belt.friction import T_S
+from rtcvt.belt.patches import TURN, covered
 from rtcvt.offline.belt.compiled import compiled
 
 Array = NDArray[np.float64]
 
 DIRECTIONS = 24  # about a sheave
+RIM_DIRECTIONS = 120  # where a rim has a patch
 
 
 class Sliding(NamedTuple):
@@ -29,12 +34,26 @@ class Sliding(NamedTuple):
     mu: Array  # (m,)
     v: Array  # (k,) speeds [m/s], increasing; empty: friction does not depend on speed
     share: Array  # (k,) of mu, there
+    rims: Array = np.zeros((0, 4))  # pulley, start and length [turns], and 1 - share of each patch of a rim
+    belt: Array = np.zeros(0)  # factor of mu of each segment of the belt, one element after the other; empty: 1
 
 
-def sliding(mu: Any, v: Any = (), share: Any = ()) -> tuple[Array, Sliding]:
-    """Coefficients (m, 1 or DIRECTIONS) of sheaves that nothing slides on, and their law."""
-    law = Sliding(*(np.array(x, dtype=np.float64) for x in (mu, v, share)))
-    return np.repeat(law.mu[:, None], DIRECTIONS if law.v.size else 1, axis=1), law
+def sliding(mu: Any, v: Any = (), share: Any = (), *patches: Array) -> tuple[Array, Sliding]:
+    """Coefficients (m, 1 or more directions) of sheaves that nothing slides on, and their law."""
+    law = Sliding(*(np.array(x, dtype=np.float64) for x in (mu, v, share)), *patches)
+    directions = RIM_DIRECTIONS if law.rims.size else (DIRECTIONS if law.v.size else 1)
+    return np.repeat(law.mu[:, None], directions, axis=1), law
+
+
+@compiled
+def film(law: Any, i: int, first: float, length: float, turned: float) -> float:
+    """Factor of the friction by the patches on rim i, which has turned, of a contact there; in turns."""
+    found = 1.0
+    for k in range(law.rims.shape[0]):
+        if law.rims[k, 0] == i:
+            start = law.rims[k, 1] + turned - first
+            found *= 1.0 - law.rims[k, 3] * covered(start, law.rims[k, 2], length)
+    return found
 
 
 @compiled
@@ -46,12 +65,15 @@ def direction(B: int, nx: float, ny: float) -> tuple[int, int, float]:
 
 
 @compiled
-def coefficient(mu: Any, i: int, nx: float, ny: float) -> float:
-    """Of sheave i where its normal is (nx, ny)."""
-    if mu.shape[1] == 1:
-        return mu[i, 0]
-    a, b, s = direction(mu.shape[1], nx, ny)
-    return mu[i, a] + s * (mu[i, b] - mu[i, a])
+def coefficient(mu: Any, law: Any, i: int, part: int, nx: float, ny: float) -> float:
+    """Of sheave i where its normal is (nx, ny), on a segment of the belt."""
+    found = mu[i, 0]
+    if mu.shape[1] > 1:
+        a, b, s = direction(mu.shape[1], nx, ny)
+        found = mu[i, a] + s * (mu[i, b] - mu[i, a])
+    if law.belt.size > 0:
+        found *= law.belt[part]
+    return found
 
 
 @compiled
@@ -68,12 +90,17 @@ def share_at(law: Any, v: float) -> tuple[float, float]:
 
 
 @compiled
-def place_friction(law: Any, v: Any, mu: Any) -> None:
-    """Set the coefficients `mu` by the speeds `v`, both (m, B)."""
-    if law.v.shape[0] > 0:
+def place_friction(law: Any, v: Any, phi: Any, mu: Any) -> None:
+    """Set the coefficients `mu` by the speeds `v`, both (m, B), and the angles of the sheaves."""
+    if law.v.shape[0] > 0 or law.rims.shape[0] > 0:
+        B = v.shape[1]
         for i in range(v.shape[0]):
-            for b in range(v.shape[1]):
-                mu[i, b] = law.mu[i] * share_at(law, v[i, b])[0]
+            for b in range(B):
+                mu[i, b] = law.mu[i]
+                if law.v.shape[0] > 0:
+                    mu[i, b] *= share_at(law, v[i, b])[0]
+                if law.rims.shape[0] > 0:
+                    mu[i, b] *= film(law, i, (b - 0.5) / B - 0.5, 1.0 / B, phi[i] / TURN)
 
 
 @compiled

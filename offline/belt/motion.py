@@ -486,7 +486,7 @@ def march(
 def _open_account(cable: Any, contact: Any, s: Any, x: Any, W: Any) -> None:
     """Write the data of a step's start for its entry in the account."""
     place_arms(s.arms, x.arms, contact)
-    place_friction(contact.sliding, x.sliding, contact.mu)
+    place_friction(contact.sliding, x.sliding, x.phi, contact.mu)
     book(cable, contact, s, x, 0.0, W.account, W.contact[0])
 
 

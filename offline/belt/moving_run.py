@@ -58,7 +58,7 @@ def build(unit: BeltUnit) -> Drive:
     Raises
     ------
     InputError
-        The unit has a tensioner or a decoupler, or nothing that gives the contact.
+        The unit has a tensioner, a decoupler or a patch, or nothing that gives the contact.
     ArithmeticError
         No equilibrium was found.
     """
@@ -66,6 +66,8 @@ def build(unit: BeltUnit) -> Drive:
         if pulley.arm is not None or pulley.decoupler is not None:
             what = "arm" if pulley.arm is not None else "decoupler"
             raise InputError(unit.source, f"pulleys.{name}.{what}", None, "none: --model moving has fixed pulleys")
+    if unit.patch:
+        raise InputError(unit.source, "patch", None, "none: --model moving has one friction of each pulley")
     values, path = unit.moving or MovingModel(), unit.path()
     k, d, mu = values.k, values.d, unit.hybrid.mu if unit.hybrid is not None else None
     if unit.ancf is not None:

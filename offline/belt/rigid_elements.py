@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.integrate import solve_ivp
 from scipy.sparse.linalg import splu
 
+from rtcvt.belt.patches import belt_shares, patch_rows
 from rtcvt.belt.unit import BeltUnit, ElementModel
 from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
@@ -47,7 +48,7 @@ def _drive(unit: BeltUnit, length: float) -> Drive:
     turning += [pulleys[i].model_copy(update={"inertia": q.inertia}) for i, q in own.items()]
     loads = [p.load for p in turning]
     counts = [0 if load is None else len(load.w) for load in loads]
-    slides = unit.hybrid.sliding if unit.hybrid else None
+    slides, patches = unit.hybrid.sliding if unit.hybrid else None, patch_rows(unit)
     m = belt.mass * length
     return Drive(
         n=e.elements,
@@ -70,6 +71,8 @@ def _drive(unit: BeltUnit, length: float) -> Drive:
             np.array([*unit.friction_of(e.mu), *(0.0 for _ in own)]),
             np.array(slides.v if slides else (), dtype=float),
             np.array(slides.share if slides else (), dtype=float),
+            patches[patches[:, 0] >= 0.0],
+            belt_shares(patches, e.elements),
         ),
         dv=e.dv,
         P_k=np.array([p.center for p in turning]),

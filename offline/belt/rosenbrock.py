@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rtcvt.numerics.integrators import STAGES, rosenbrock_earlier
 from rtcvt.offline.belt.compiled import compiled
-from rtcvt.offline.belt.element_forces import friction, load_slope, rates, release, spring, stiffness
+from rtcvt.offline.belt.element_forces import film_on, friction, load_slope, rates, release, spring, stiffness
 from rtcvt.offline.belt.ring_solver import factorise, solve
 
 Array = NDArray[np.float64]
@@ -168,6 +168,9 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
                 continue
             v = w_k * r - vt
             mu, mu_v = friction(v, j, d)
+            if d.mu.belt.size + d.mu.rims.size > 0:
+                of_patch = film_on(j, i, nx, ny, y, d)
+                mu, mu_v = of_patch * mu, of_patch * mu_v
             T = mu * N
             N_rn = -(2.0 * d.c_1 * p + d.c_2 - growth * d.b * vn)
             N_rt = -delta * d.b * vt / r

@@ -192,7 +192,7 @@ def segment(
     f_n = c.k_c * g + (c.d_c + c.d_h * abs(g)) * v_n
     place = 0.0
     if slip == 1.0 or slip == -1.0:
-        f_t = coefficient(c.mu, i, nx, ny) * abs(f_n) * slip
+        f_t = coefficient(c.mu, c.sliding, i, e * (c.S.shape[0] - 1) + j, nx, ny) * abs(f_n) * slip
     else:
         f_t = c.mu_v * (vy * nx - vx * ny - r * x.w[i])
         if slip == STICK and c.mu_k > 0.0:
@@ -383,7 +383,7 @@ def _pair_tangent(c: Any, x: Any, i: int, e: int, cv: float, P: Any, B: Any, K: 
         slipping = slip == 1.0 or slip == -1.0
         mu_k = c.mu_k if slip == STICK else 0.0
         ft_phi = 0.0 if slipping else -r * (mu_k + cv * c.mu_v)
-        ft_fn = coefficient(c.mu, i, nx, ny) * slip * np.copysign(1.0, f_n)
+        ft_fn = coefficient(c.mu, c.sliding, i, e * (c.S.shape[0] - 1) + j, nx, ny) * slip * np.copysign(1.0, f_n)
         for m in range(4):
             fn = kn * D[m] + dn * (cv * D[m] + jump_n * R[m] + along * A[m])
             if slipping:
@@ -514,7 +514,8 @@ def _post_newton(c: Any, x: Any, i: int, e: int, start: Any, P: Any) -> float:
         v_n = vx * nx + vy * ny
         f_n = c.k_c * gap + (c.d_c + c.d_h * abs(gap)) * v_n
         place = c.radius[i] * (np.arctan2(ny, nx) - x.phi[i]) + sigma * rho * c.L_seg
-        v_t, mu = vy * nx - vx * ny - c.radius[i] * x.w[i], coefficient(c.mu, i, nx, ny)
+        v_t = vy * nx - vx * ny - c.radius[i] * x.w[i]
+        mu = coefficient(c.mu, c.sliding, i, e * n_s + j, nx, ny)
         slip_0, ref_0, period = start[i, e, j, 1], start[i, e, j, 2], 2.0 * np.pi * c.radius[i]
         slip, ref, excess = bristle(f_n, v_t, place, slip_0, ref_0, mu, c.mu_k, c.mu_v, period)
         if slip != state[i, e, j, 1]:
@@ -547,9 +548,10 @@ def segment_forces(c: Any, x: Any, P: Any, out: Any) -> None:
 def follow_sliding(c: Any, x: Any, h: float, P: Any, slides: Any) -> None:
     """Let the sliding speeds ``x.sliding`` (m, B) [m/s] follow a step of h [s], and `c.mu` these.
 
-    `slides` (m, B, 2) is scratch. Nothing to do where friction does not depend on speed.
+    `slides` (m, B, 2) is scratch.
     """
     if c.sliding.v.shape[0] == 0:
+        place_friction(c.sliding, x.sliding, x.phi, c.mu)
         return
     state = x.contact
     slides[:] = 0.0
@@ -573,4 +575,4 @@ def follow_sliding(c: Any, x: Any, h: float, P: Any, slides: Any) -> None:
                 slides[i, b, 0] += s * weight
                 slides[i, b, 1] += s * weight * v_t
     approach(h, slides, x.sliding)
-    place_friction(c.sliding, x.sliding, c.mu)
+    place_friction(c.sliding, x.sliding, x.phi, c.mu)

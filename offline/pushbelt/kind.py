@@ -44,7 +44,9 @@ KIND = Kind(
                 "hybrid: planar; spatial: six freedoms, two ring sets; mirrored: spatial, aligned.",
                 default="hybrid",
             ),
-            Option("before", "Revolutions of the hybrid model that a spatial run starts from.", float, 0.0),
+            Option("before", "Revolutions of the hybrid model that a run starts from.", float, 0.0),
+            Option("before_elements", "Its elements; default: those of the run.", int, minimum=1),
+            Option("before_nodes", "Its nodes, likewise.", int, minimum=1),
             Option("law", "Sheaves yield together under all elements (coupled), or decoupled.", default="coupled"),
             Option("contact", "Of elements and ring: unilateral or bilateral.", default="unilateral"),
             Option(

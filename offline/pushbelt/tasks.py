@@ -184,6 +184,7 @@ def _fit(b: Belt, s: Sheaves, source: str) -> dict[str, Any]:
 _SETTINGS = {  # by the names of the options
     "elements": "N_E", "nodes": "N_B", "law": "law", "contact": "contact", "flank_points": "flank_points",
     "scheme": "scheme", "step": "step", "taper": "taper", "belt": "model", "before": "before",
+    "before_elements": "before_N_E", "before_nodes": "before_N_B",
 }  # fmt: skip
 
 

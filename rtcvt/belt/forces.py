@@ -8,7 +8,7 @@ from rtcvt.belt.arms import arm_rates, limits_by_arms, way_lever, way_rate
 from rtcvt.belt.decoupler import clutch_torque, decoupler_rates
 from rtcvt.belt.flow import end_source, flows, gates, ratio, start_source
 from rtcvt.belt.friction import set_limits
-from rtcvt.belt.layout import N_GIVEN, Arc, ArmX, BeltP, Cell, D, DecouplerX, Face, Flange, GivenX, Rim, Span, Wrap
+from rtcvt.belt.layout import Arc, ArmX, BeltP, Cell, D, DecouplerX, Face, Flange, GivenX, Rim, Span, Wrap
 from rtcvt.kernel import kernel
 
 T_Q = 5e-3  # [s]
@@ -188,8 +188,6 @@ def hybrid_derivative(x, u, p, data, dx, work):
         at = places.given_state(i, data)
         if at >= 0:
             dx[places.x_speed(i, data)] = x[at + GivenX.A]
-            for k in range(N_GIVEN):
-                dx[at + k] = 0.0
         else:
             at = places.wrap(i, data)
             dx[places.x_speed(i, data)] = work[at + Wrap.TORQUE] / work[at + Wrap.LIFTED]
@@ -199,12 +197,8 @@ def hybrid_derivative(x, u, p, data, dx, work):
         i = places.decoupler_pulley(m, data)
         torque = other_torque(i, shaft_speed(i, x, data), u, p, data)
         decoupler_rates(m, torque, places.speed(i, x, data), x, p, data, dx, work)
-    if data[D.N_SLIDING] > 0.0:
-        for i in range(places.pulleys(data)):
-            dx[places.x_sliding(i, data)] = 0.0
-    if data[D.MODES] > 0.0:
-        for i in range(int(data[D.X_LATERAL]), places.states(data)):
-            dx[i] = 0.0
+    for i in range(places.moving_states(data), places.states(data)):
+        dx[i] = 0.0
     mean = 0.0
     for c in range(places.cell_count(data)):
         dx[c] = work[places.face(places.cell_before(c, data), data) + Face.Q] - work[places.face(c, data) + Face.Q]

@@ -36,6 +36,7 @@ import math
 
 from rtcvt.belt import places
 from rtcvt.belt.layout import Arc, BeltP, Cell, D, Face, Rim, Wrap
+from rtcvt.belt.patches import film
 from rtcvt.kernel import kernel
 from rtcvt.numerics.elementary import exp, log
 
@@ -92,6 +93,8 @@ def friction(i, x, p, data):
     mu = p[places.p_friction(i, data)]
     if data[D.N_SLIDING] > 0.0 and data[D.RIGID] == 0.0:
         mu = mu * share_at(x[places.x_sliding(i, data)], data)
+    if data[D.PATCHES] > 0.0:
+        mu = mu * film(i, x, data)
     return mu
 
 

@@ -129,6 +129,7 @@ from rtcvt.belt.friction import friction, held_by, note_sliding, set_limits
 from rtcvt.belt.lateral import lateral_outputs, swing_spans
 from rtcvt.belt.layout import Arc, BeltP, Cell, D, DecouplerP, DecouplerX, Face, Flange, GivenX, PulleyY, Wrap
 from rtcvt.belt.outputs import hybrid_output, rigid_output
+from rtcvt.belt.patches import move_patches
 from rtcvt.belt.rigid import rigid_mass
 from rtcvt.belt.steps import linearise, right_hand_side, substep
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
@@ -349,6 +350,7 @@ def step(t, h, x, u, p, data, y, work):
         budget = substep(h / steps, budget, x, u, p, data, work)
         if data[D.N_SLIDING] > 0.0 and data[D.RIGID] == 0.0:
             note_sliding(h / steps, x, data, work)
+        move_patches(h / steps, x, p, data)
     follow(1, h, x, u, data)
     y_new = work[at + n : at + n + n_y]
     write_outputs(0, x, u, p, data, y_new, work)

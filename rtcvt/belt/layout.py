@@ -6,7 +6,7 @@ g + 1, on the pulley after span ``g // FACES``. State vectors::
 
     hybrid  [l (N FACES), omega (N), q,  `ArmX` of each arm,  `DecouplerX` of each decoupler,
              `GivenX` of each given speed,  v (N) if friction depends on the sliding speed,
-             modes of the spans if they swing across]
+             way of each patch, modes of the spans if they swing across]
     rigid   [v,                          `GivenX` of the given speed]
 
 The lengths come first, as elimination then fills little of the step's matrix. States from `GivenX` on are constant over
@@ -62,6 +62,10 @@ class D(Places):
     N_SLIDING = "points of friction over the sliding speed; 0: it does not depend on it"
     SLIDING = "table: these speeds [m/s] and shares of friction"
     X_SLIDING = "place in x: sliding speeds that friction depends on"
+    PATCHES = "patches of other friction"
+    PATCH_OF = "table: pulley of each patch; -1: on the belt"
+    PATCH = "table: `PatchD` of each patch and pulley"
+    X_PATCH = "place in x: way of each patch"
     MODES = "modes of each span that swings across; 0: none do"
     LATERAL = "table: `Lateral` of each span"
     BELT_LENGTH = "length of the whole belt [m]"
@@ -235,6 +239,15 @@ class Lateral(Places):
     ARM_START = "of its start by the angle of an arm [m/rad]"
     ARM_END = "of its end"
     RUNOUT = "of the pulley at its start [m]"
+
+
+class PatchD(Places):
+    """A patch and a wrap, in turns of the belt or of the pulley."""
+
+    FIRST = "start of the patch from that of the wrap, at the start"
+    WIDTH = "of the wrap; 0 where the patch is of another pulley"
+    LENGTH = "of the patch"
+    LESS = "share of the friction that it lacks"
 
 
 class ArmD(Places):
@@ -452,7 +465,7 @@ ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the ten
 
 N_ARC, N_PULLEY, N_GIVEN, N_RIM = len(Arc), len(PulleyY), len(GivenX), len(Rim)
 N_CELL, N_FACE, N_WRAP, N_SPAN = len(Cell), len(Face), len(Wrap), len(Span)
-N_SPAN_D, N_FLANGE_D = len(SpanD), len(FlangeD)
+N_SPAN_D, N_FLANGE_D, N_PATCH = len(SpanD), len(FlangeD), len(PatchD)
 N_ACROSS, N_RESONANCE, N_LATERAL = len(Across), len(ResonanceY), len(Lateral)
 N_ARM_D, N_ARM_P, N_ARM_X, N_ARM_Y = len(ArmD), len(ArmP), len(ArmX), len(ArmY)
 N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (
@@ -462,6 +475,7 @@ N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (
 SLIDING_SPEED = Row(
     "{pulley}.v_slide", "m/s", "sliding speed that the friction coefficient on {pulley} depends on", 0.0, nominal=1.0
 )
+PATCH_WAY = Row("patch.{k}.way", "1", "way of patch {k}, in turns of the belt or of its pulley", nominal=1.0)
 TURNED = Row("{pulley}.turned", "rad", "angle of pulley {pulley}", 0.0, nominal=1.0)
 LAST_TENSION = Row("{pulley}_{after}.T_last", "N", "tension of the span after the last step", 0.0, nominal=1e3)
 MODE = Row("{pulley}_{after}.y_{k}", "m", "displacement of mode {k} of the span across", 0.0, nominal=1e-3)

@@ -7,6 +7,7 @@ from rtcvt.belt import kernels, layout
 from rtcvt.belt.arm_geometry import INTERVALS, bending, lever, nodes, over_angle, preload
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.layout import ArmP, ArmX, ArmY, BeltP, D, DecouplerP, DecouplerX, DecouplerY, Flange, GivenX, PulleyY, Y
+from rtcvt.belt.patches import patch_rows, wrap_rows
 from rtcvt.belt.span_ends import Spans, spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
@@ -55,7 +56,11 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     data[D.STANDS] = stands
     if unit.lateral is not None and fidelity == "hybrid":
         _lateral(data, unit, path, belt)
-    data[D.RIGID] = fidelity == "rigid"
+    data[D.RIGID], data[D.BELT_LENGTH] = fidelity == "rigid", path.length
+    if fidelity == "hybrid":
+        data[D.PATCHES] = len(unit.patch)
+        data.table(D.PATCH_OF, patch_rows(unit)[:, 0].tolist())
+        data.table(D.PATCH, wrap_rows(unit, path))
     data[D.T_REST] = belt.tension
     data[D.INTERNAL_STEP] = unit.step / (substeps or hybrid.substeps)
     table = Table()
@@ -177,7 +182,7 @@ def _lateral(data: Constants, unit: BeltUnit, path: BeltPath, belt: Spans) -> No
     """Write the constants of spans that swing across."""
     lateral = unit.lateral
     assert lateral is not None
-    data[D.MODES], data[D.LATERAL_DAMPING], data[D.BELT_LENGTH] = lateral.modes, lateral.damping, path.length
+    data[D.MODES], data[D.LATERAL_DAMPING] = lateral.modes, lateral.damping
     runout = [lateral.runout.get(name, 0.0) for name in unit.pulleys]
     data.table(D.LATERAL, np.column_stack([*end_motions(unit, path, belt), runout]).ravel().tolist())
 
@@ -293,6 +298,7 @@ def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: l
     data[D.X_GIVEN] = table.each("state", GivenX, [{"pulley": name} for name in given])
     some = data[D.N_SLIDING] > 0 and not data[D.RIGID]
     data[D.X_SLIDING] = table.each("state", [layout.SLIDING_SPEED], _named(unit) if some else [])
+    data[D.X_PATCH] = table.each("state", [layout.PATCH_WAY], [{"k": k} for k in range(int(data[D.PATCHES]))])
     data[D.X_LATERAL] = table.size("state")
     if unit.lateral is not None and data[D.MODES]:
         numbers = range(1, unit.lateral.modes + 1)

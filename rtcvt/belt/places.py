@@ -18,6 +18,7 @@ from rtcvt.belt.layout import (
     N_FLANGE_D,
     N_GIVEN,
     N_LATERAL,
+    N_PATCH,
     N_PULLEY,
     N_RIM,
     N_SPAN,
@@ -189,6 +190,12 @@ def rim_radius(i, data):
 
 
 @kernel
+def patch(k, i, data):
+    """Place of `PatchD` of patch k and pulley i in data."""
+    return int(data[D.PATCH]) + N_PATCH * (pulleys(data) * k + i)
+
+
+@kernel
 def arm_row(m, data):
     """Place of `ArmD` of arm m in data."""
     return int(data[D.ARM]) + N_ARM_D * m
@@ -308,6 +315,12 @@ def x_decoupler(m, data):
 def x_sliding(i, data):
     """Place in x of the sliding speed that the friction of pulley i depends on."""
     return int(data[D.X_SLIDING]) + i
+
+
+@kernel
+def x_patch(k, data):
+    """Place in x of the way of patch k [turns]."""
+    return int(data[D.X_PATCH]) + k
 
 
 @kernel

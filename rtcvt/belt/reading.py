@@ -35,6 +35,11 @@ def read_belt_unit(file: UnitFile) -> BeltUnit:
             raise InputError(source, "lateral.runout", name, f"one of {', '.join(unit.pulleys)}")
         if runout >= (radius := unit.pulleys[name].radius):
             raise InputError(source, f"lateral.runout.{name}", runout, f"below the pulley's radius, {radius:g} m")
+    for k, q in enumerate(unit.patch):
+        if q.pulley is not None and q.pulley not in unit.pulleys:
+            raise InputError(source, f"patch.{k}.pulley", q.pulley, f"one of {', '.join(unit.pulleys)}")
+        if q.stretch is not None and q.stretch[1] - q.stretch[0] > taut:
+            raise InputError(source, f"patch.{k}.stretch", q.stretch, f"at most the belt's length, {taut:g} m")
     for reserved in ("belt", "storage", "loss"):
         if reserved in unit.pulleys:
             raise InputError(source, f"pulleys.{reserved}", None, "a name that is not a group of variables")

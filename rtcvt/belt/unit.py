@@ -218,6 +218,24 @@ class Lateral(Record):
     damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # relative to critical, beyond that of ribs and bending
 
 
+class Patch(Record):
+    """A part of the belt, or of a pulley's rim, with another friction (`rtcvt.belt.patches`)."""
+
+    mu_share: Annotated[float, Field(gt=0.0, le=10.0)]  # of mu, where the patch is
+    stretch: tuple[Place, Place] | None = None  # of the belt: from, to; along its line, from where it leaves the first
+    pulley: Name | None = None  # or of this pulley
+    arc: tuple[Angle, Angle] | None = None  # its rim: from, to; anticlockwise from x, at the start
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> "Patch":
+        if (self.stretch is None) == (self.arc is None) or (self.pulley is None) != (self.arc is None):
+            raise ValueError("either 'stretch', or 'pulley' and 'arc'")
+        start, end = self.stretch or self.arc or (0.0, 0.0)
+        if not start < end or (self.arc is not None and end - start > 6.2832):
+            raise ValueError("an end after the start" + (", at most a turn" if self.arc is not None else ""))
+        return self
+
+
 class BeltUnit(Unit):
     """A belt drive with its scenarios."""
 
@@ -231,6 +249,7 @@ class BeltUnit(Unit):
     moving: MovingModel | None = None  # full model: a belt with lateral motion and one tension
     resonance: Resonance | None = None  # engine orders that the real-time model watches
     lateral: Lateral | None = None  # spans of the hybrid model swing across
+    patch: tuple[Patch, ...] = Field(default=(), max_length=8)  # of other friction, as under an oil film
     step: Duration = 1e-3  # of the real-time model
     scenario: tuple[Scenario, ...] = ()
 

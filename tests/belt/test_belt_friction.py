@@ -13,7 +13,7 @@ from rtcvt.belt.flow import V_1
 from rtcvt.belt.friction import held_ratio
 from rtcvt.belt.layout import Arc, BeltP, D
 from rtcvt.belt.span_ends import spans
-from rtcvt.belt.unit import Sliding
+from rtcvt.belt.unit import Patch, Sliding
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario, Table
@@ -28,20 +28,22 @@ ON_A_PULLEY = [  # radius, slack tension, Lambda of the beam and of the ANCF bel
 FALLS = Sliding(v=(0.0, 0.5, 3.0), share=(1.0, 0.7, 0.4))
 
 
-def with_friction(unit, hybrid=None, pulleys=None):
-    """A unit with other keys of [hybrid] and of its pulleys."""
+def with_friction(unit, hybrid=None, pulleys=None, patch=()):
+    """A unit with other keys of [hybrid] and of its pulleys, and with patches."""
     changed = {n: p.model_copy(update=(pulleys or {}).get(n, {})) for n, p in unit.pulleys.items()}
-    return unit.model_copy(update={"hybrid": unit.hybrid.model_copy(update=hybrid or {}), "pulleys": changed})
+    hybrid = unit.hybrid.model_copy(update=hybrid or {})
+    return unit.model_copy(update={"hybrid": hybrid, "pulleys": changed, "patch": patch})
 
 
-def slipping(hybrid, factor=0.5, pulley=None):
+def slipping(hybrid, factor=0.5, pulley=None, patch=(), mu=None):
     """The serpentine drive whose idler is held at a share of its speed: it slips; the run, and the model."""
-    unit = with_friction(load_unit(SERPENTINE), hybrid, {"idler": {"flange": "speed"} | (pulley or {})})
+    unit = with_friction(load_unit(SERPENTINE), hybrid, {"idler": {"flange": "speed"} | (pulley or {})}, patch)
     model = unit.build()
     ratio = unit.line_radius[0] / unit.line_radius[IDLER]
     ramp = Table(time=(0.0, 0.2), value=(0.0, -60.0), interpolation="smooth")
     held = Table(time=(0.0, 0.2, 0.3), value=(0.0, 60.0 * ratio, 60.0 * ratio * factor), interpolation="smooth")
-    return simulate(model, Scenario(name="held", duration=0.8, inputs={"crank.w": ramp, "idler.w": held}))
+    inputs = {"crank.w": ramp, "idler.w": held}
+    return simulate(model, Scenario(name="held", duration=0.8, inputs=inputs), parameters=mu)
 
 
 def held(run, pulley, mu, low):
@@ -158,3 +160,45 @@ def test_falling_friction_refuses_no_step_and_makes_no_energy(source):
                 assert instance.get("storage.E") <= before * (1.0 + 1e-8)
             lost += instance.get("loss.creep") < -1e-9
         assert lost == 0
+
+
+def test_a_patch_of_the_whole_belt_is_a_lower_friction():
+    """Also of all rims, which turn under it."""
+    unit = load_unit(SERPENTINE)
+    length = unit.path().length
+    whole = (Patch(stretch=(-0.3, length - 0.3), mu_share=0.5),)
+    rims = tuple(Patch(pulley=n, arc=(-math.pi, math.pi), mu_share=0.5) for n in unit.pulleys)
+    lower = {f"{n}.mu": 0.5 * mu for n, mu in zip(unit.pulleys, unit.friction, strict=True)}
+    run = slipping({}, mu=lower)
+    for patch in (whole, rims):
+        other = slipping({}, patch=patch)
+        for v in run.model.select("output"):
+            np.testing.assert_allclose(other[v.name], run[v.name], rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.75])
+def test_a_wrap_with_a_patch_holds_the_integral_of_its_friction(share):
+    """``ln(T_out/T_in) = integral of mu dphi`` of an idler that has come to rest, half of whose wrap has a patch."""
+    unit = load_unit(SERPENTINE)
+    path = unit.path()
+    turned = 0.15 * 60.0 * unit.line_radius[0] / unit.line_radius[IDLER]
+    x, y = path.arriving(IDLER) - path.center[IDLER]
+    middle = math.remainder(math.atan2(y, x) + 0.5 * path.sigma[IDLER] * path.wrap[IDLER] - turned, 2.0 * math.pi)
+    arc = tuple(sorted((middle, middle + math.copysign(math.pi, path.sigma[IDLER]))))
+    run = slipping({"mu_back": 0.5}, 0.0, patch=(Patch(pulley="idler", arc=arc, mu_share=share),))
+    assert capstan(run, 0.25 * (1.0 + share)) == pytest.approx(1.0, rel=1e-2)
+
+
+def test_a_patch_comes_round_with_its_belt_or_pulley():
+    """The use of a wrap has the patch's period: that of the belt, or of the pulley."""
+    unit = load_unit(SERPENTINE)
+    ramp = {"crank.w": Table(time=(0.0, 0.2), value=(0.0, -60.0), interpolation="smooth"), "alternator.tau": 3.0}
+    for patch, way in (
+        (Patch(stretch=(0.0, 0.2), mu_share=0.5), unit.path().length),
+        (Patch(pulley="alternator", arc=(0.0, 1.0), mu_share=0.5), 2.0 * math.pi * unit.line_radius[2]),
+    ):
+        run = simulate(with_friction(unit, patch=(patch,)).build(), Scenario(name="s", duration=1.6, inputs=ramp))
+        use, n = run["alternator.use"][800:], round(way / run["belt.v"][-1] / run.step)
+        assert np.corrcoef(use[n:], use[:-n])[0, 1] > 0.95
+        assert np.corrcoef(use[n // 2 :], use[: -(n // 2)])[0, 1] < 0.2
+        assert np.ptp(use) > 0.3 * use.min()

@@ -4,6 +4,7 @@ Run -> requirements.check -> belt, sheaves -> start -> models -> clock -> bounda
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from rtcvt.offline.pushbelt.planar.model import Frames, Model
 from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.pushbelt.ring.ring import ring
 from rtcvt.offline.pushbelt.run import requirements
+from rtcvt.offline.pushbelt.run.other_mesh import on_other_mesh
 from rtcvt.offline.pushbelt.run.runfile import Arrays
 from rtcvt.offline.pushbelt.run.schedule import APPROACH, HELD, KICK, Case, Clock, Point, Run, Scheme, Settings
 from rtcvt.offline.pushbelt.run.windows import edge_ratio
@@ -55,7 +57,7 @@ class Prepared(NamedTuple):
     7): boundary values of the settling; M_O: load torque [N m] of the settled state.
 
     With the spatial model `wide` is that model and `state` is a state of it; observers see the mean of the two sides as
-    frames of `model`. planar: the hybrid model's state, if that model runs some revolutions first (`started`).
+    frames of `model`. first: what runs some revolutions before it (`started`).
     """
 
     run: Run
@@ -66,7 +68,7 @@ class Prepared(NamedTuple):
     inputs: Array
     M_O: float
     wide: spatial.Model | None = None
-    planar: hybrid.State | None = None
+    first: "Prepared | None" = None
 
     @property
     def arrays(self) -> Arrays:
@@ -133,7 +135,7 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     InputError
         Options that exclude each other (`requirements`), or a run that the unit or the belt does not allow.
     """
-    requirements.check(parameters, run)
+    found = requirements.check(parameters, run)
     s, at = run.settings, run.start
     case = parameters.get_case(at.case) if isinstance(at, Case) else None
     b = belt(parameters, N_E=s.N_E, N_E0=s.N_E0 or (case.N_E0 if case else None), N_B=s.N_B, taper=s.taper)
@@ -157,9 +159,12 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
         state.load[:] = load.far * inputs[0, 6] / load.K if load.K > 0.0 else 0.0, start.sd[1, 3]
     if isinstance(at, Case) and at.seed:
         state.u[:, :2] += KICK * np.random.default_rng(at.seed).standard_normal((b.N_E, 2))
-    if wide is None:
-        return Prepared(run, m, state, start, ticks, inputs, M_O)
-    return Prepared(run, m, lift(wide, state), start, ticks, inputs, M_O, wide, state if s.before > 0.0 else None)
+    made = Prepared(run, m, state, start, ticks, inputs, M_O)
+    first = made if s.before > 0.0 else None
+    if first is not None and found["mesh"] != "its own":
+        mesh = replace(s, N_E=s.before_N_E or b.N_E, N_B=s.before_N_B or b.N_B, before_N_E=None, before_N_B=None)
+        first = prepare(parameters, replace(run, settings=replace(mesh, model="hybrid", before=0.0, step=None)))
+    return made._replace(state=state if wide is None else lift(wide, state), wide=wide, first=first)
 
 
 def _start(parameters: Parameters, run: Run, b: Belt, s: Sheaves) -> tuple[Start, float]:
@@ -221,22 +226,26 @@ def _inputs(parameters: Parameters, run: Run, ticks: Clock, M_O: float) -> Array
 
 
 def started(made: Prepared) -> Prepared:
-    """The prepared run after the revolutions of the hybrid model at its start.
+    """The prepared run after the revolutions of the hybrid model at its start, perhaps on another mesh.
 
     Raises
     ------
     InputError
         The belt leaves its place in them.
     """
-    if made.planar is None or made.wide is None:
+    first = made.first
+    if first is None:
         return made
-    s, ticks = made.run.settings, made.clock
-    held = np.tile(made.inputs[0], (ticks.frames(s.before) + 1, 1))
-    run = stepped(s.scheme, made.model.ring, ticks.step)
-    _, valid = run(made.model, made.planar, held, ticks.steps, ticks.step, s.flank_points)
+    s, ticks, state = made.run.settings, first.clock, first.state
+    assert isinstance(state, hybrid.State)
+    held = np.tile(first.inputs[0], (ticks.frames(s.before) + 1, 1))
+    run = stepped(s.scheme, first.model.ring, ticks.step)
+    _, valid = run(first.model, state, held, ticks.steps, ticks.step, s.flank_points)
     there = valid == len(held) - 1
     _require(requirements.source_of(made.run), s, "before", there, "a start at which the belt stays in its place")
-    return made._replace(state=lift(made.wide, made.planar), planar=None)
+    if first.model is not made.model:
+        state = on_other_mesh(first.model, state, made.model, made.start)
+    return made._replace(state=state if made.wide is None else lift(made.wide, state), first=None)
 
 
 def _require(source: str, of: Any, key: str, fits: bool, allowed: str) -> None:

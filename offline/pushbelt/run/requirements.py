@@ -100,9 +100,13 @@ TABLE = (
         because="a ring that rolls on a crown needs the explicit scheme",
     ),
     Requirement("settings", "before", Range(0.0, 20.0), "0 to 20 revolutions", when={"model": _SPATIAL}),
+    Requirement("settings", "before", Range(0.0, 20.0), "0 to 20 revolutions", when={"mesh": ("another",)}),
     Requirement(
-        "settings", "before", (0.0,), when={"model": ("hybrid",)}, because="it needs no start from another model"
+        "settings", "before", (0.0,), when={"model": ("hybrid",), "mesh": ("its own",)},
+        because="it needs no start from its own model and mesh",
     ),
+    Requirement("settings", "before_N_E", Range(20, 2000), "20 to 2000"),
+    Requirement("settings", "before_N_B", Range(12, 1000), "12 to 1000"),
     Requirement("start", "row", (0,), when={"load_torques": ("one",)}),
     Requirement("start", "rise", (0.0,), when={"secondary": ("speed",)}, because="no load rises where speed is given"),
     Requirement("start", "seed", Range(0, float("inf")), "0 or more"),
@@ -113,6 +117,7 @@ def facts(parameters: Parameters, run: Run) -> dict[str, Any]:
     """Values that a `Requirement` may depend on, by name."""
     s, at = run.settings, run.start
     found = {"scheme": s.scheme, "model": s.model, "rod": parameters.ring.rod, "mean": run.mean, "start": "point"}
+    found["mesh"] = "its own" if s.before_N_E is None and s.before_N_B is None else "another"
     if isinstance(at, Case):
         case = parameters.get_case(at.case)
         speed = "omega_O" in case.inputs
@@ -131,8 +136,8 @@ def source_of(run: Run) -> str:
     return f"case {run.start.case}" if isinstance(run.start, Case) else f"run {run.name}"
 
 
-def check(parameters: Parameters, run: Run) -> None:
-    """Refuse options of a run, or of its unit, that do not go together.
+def check(parameters: Parameters, run: Run) -> dict[str, Any]:
+    """Refuse options of a run, or of its unit, that do not go together; its `facts`.
 
     Raises
     ------
@@ -147,6 +152,7 @@ def check(parameters: Parameters, run: Run) -> None:
         if holds(r.when, found) and hasattr(owner, r.key) and not r.admits(value := getattr(owner, r.key)):
             source, key = (parameters.source, f"{r.owner}.{r.key}") if of_unit else (source_of(run), r.key)
             raise InputError(source, key, value, r.text)
+    return found
 
 
 def as_markdown() -> str:

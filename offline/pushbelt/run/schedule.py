@@ -41,7 +41,8 @@ class Settings:
 
     N_E: modelled elements for N_E0 real ones; N_B: ring nodes; taper t_T - t_R of a real element [m]; model:
     `hybrid`, `spatial`, or `mirrored`, the spatial belt between four loose sheaves; before: revolutions of the hybrid
-    model at the first boundary values that a spatial run starts from; law, contact: see `planar.model.Model`;
+    model at the first boundary values that a run starts from, on the mesh of before_N_E and before_N_B, None: the same;
+    law, contact: see `planar.model.Model`;
     flank_points: 1 simplified, 2 extended flank contact; step [s], at most; load: load of the secondary, None: that
     of the unit.
     """
@@ -52,6 +53,8 @@ class Settings:
     taper: float | None = None
     model: Model = "hybrid"
     before: float = 0.0
+    before_N_E: int | None = None
+    before_N_B: int | None = None
     law: Law = "coupled"
     contact: Contact = "unilateral"
     flank_points: int = 1

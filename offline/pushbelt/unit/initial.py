@@ -124,10 +124,13 @@ def _path(belt: Belt, geometry: Closure) -> Path:
     return belt_path(geometry, belt.d_A)
 
 
-def ring_on(path: Path, N_B: int, v: float) -> tuple[Array, Array]:
-    """Nodal coordinates and velocities, each (N_B, 5), of a ring that runs along the path at `v` [m/s]."""
-    step = path.length / N_B
-    nodes = np.arange(N_B + 1.0) * step
+def ring_on(path: Path, N_B: int, v: float, nodes: Array | None = None) -> tuple[Array, Array]:
+    """Nodal coordinates and velocities, each (N_B, 5), of a ring that runs along the path at `v` [m/s].
+
+    `nodes`: arc lengths (N_B + 1,) of its nodes, if their distances differ.
+    """
+    nodes = np.arange(N_B + 1.0) * (path.length / N_B) if nodes is None else nodes
+    step = np.diff(nodes)
     p = evaluate(path, nodes)
     chord = np.array([np.diff(p.x), np.diff(p.y)])
     normal = np.array([-chord[1], chord[0]]) / np.hypot(*chord)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from rtcvt.belt.unit import Sliding
+from rtcvt.belt.unit import Patch, Sliding
 from rtcvt.cli import app
 from rtcvt.kind import load_unit
 from rtcvt.offline.belt.audit import ALLOWED, book, columns, ledger, strayed, unaccounted
@@ -38,14 +38,14 @@ def serpentine(belt=None, hybrid=None, pulleys=None):
     )
 
 
-def held(hybrid, factor=0.5, pulley=None, end=0.15):
+def held(hybrid, factor=0.5, pulley=None, end=0.15, patch=()):
     """The idler held at a share of its speed: it slips. The belt hardly bends, so that it wraps what the line does."""
     unit = serpentine({"EI": 1e-5}, hybrid, {"idler": {"flange": "speed"} | (pulley or {})})
     ratio = unit.line_radius[0] / unit.line_radius[IDLER]
     ramp = Table(time=(0.0, 0.05), value=(0.0, -20.0), interpolation="smooth")
     idler = Table(time=(0.0, 0.05), value=(0.0, 20.0 * ratio * factor), interpolation="smooth")
     scenario = Scenario(name="held", duration=end, inputs={"crank.w": ramp, "idler.w": idler})
-    return simulate(build(unit, elements=160, step=STEP), scenario)
+    return simulate(build(unit.model_copy(update={"patch": patch}), elements=160, step=STEP), scenario)
 
 
 def capstan(run):
@@ -70,6 +70,20 @@ def test_an_idler_on_the_back_slips_as_its_own_coefficient_says(mu):
     """
     run = held({"mu_back": mu})
     assert capstan(run)[0] == pytest.approx(mu, rel=0.015)
+    assert strayed(run.energy) < ALLOWED
+
+
+@pytest.mark.slow
+def test_a_patch_changes_friction_as_its_place_says():
+    """On the whole belt: half of mu. On half the wrap of an idler that stands: its integral."""
+    path = serpentine().path()
+    run = held({"mu_back": 0.6}, patch=(Patch(stretch=(0.0, path.length), mu_share=0.5),))
+    assert capstan(run)[0] == pytest.approx(0.3, rel=0.015)
+    x, y = path.arriving(IDLER) - path.center[IDLER]
+    middle = math.atan2(y, x) + 0.5 * path.sigma[IDLER] * path.wrap[IDLER]
+    arc = tuple(sorted((middle, middle + math.copysign(math.pi, path.sigma[IDLER]))))
+    run = held({"mu_back": 0.5}, 0.0, patch=(Patch(pulley="idler", arc=arc, mu_share=0.4),))
+    assert capstan(run)[0] == pytest.approx(0.35, rel=0.02)
     assert strayed(run.energy) < ALLOWED
 
 

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 from rtcvt.belt.friction import held_ratio
 from rtcvt.belt.reading import read_belt_unit
+from rtcvt.belt.unit import Patch
 from rtcvt.belt.unit import Sliding as SlidingFriction
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -26,7 +27,7 @@ SECTION_3 = load_unit("verification_belt").text
 
 def section_3(**changes):
     data = tomllib.loads(SECTION_3)
-    for key, value in changes.items():
+    for key, value in ({"pretension": "200 N"} | changes).items():
         data["belt" if key in data["belt"] else "elements"][key] = value
     return read_belt_unit(UnitFile(data, SECTION_3, "section_3.toml"))
 
@@ -525,3 +526,26 @@ def test_section_5_signs_speeds_and_normal_forces():
         assert speed[name] * sign * pulley.radius == pytest.approx(-speed["crankshaft"] * 0.08, rel=0.02)
     assert peak["alternator"] > peak["tensioner"] > peak["pump"] > peak["crankshaft"]
     assert 350.0 < peak["tensioner"] < peak["alternator"] < 650.0
+
+
+def dragged(mu=1.0, patch=()):
+    """Tensions [N] of the spans over 0.1 s, the driven pulley at a standstill: the belt slides over it."""
+    unit = section_3(mu=mu, pretension=60.0, dv=0.02)
+    still = unit.pulleys["driven"].model_copy(update={"flange": "speed"})
+    unit = unit.model_copy(update={"pulleys": unit.pulleys | {"driven": still}, "patch": patch})
+    ramp = Table(time=(0.0, 0.03), value=(0.0, 12.0), interpolation="smooth")
+    run = model.simulate(unit, Scenario(name="drag", duration=0.1, inputs={"driving.w": ramp}))
+    return model.span_tensions(run, unit)
+
+
+@pytest.mark.slow
+def test_a_patch_changes_friction_as_its_place_says():
+    """On the whole belt, or on whole rims: half of mu, within the steps' tolerance. On half of a wrap, its integral."""
+    length = section_3().path().length
+    half = dragged(mu=0.25)
+    np.testing.assert_allclose(dragged(0.5, (Patch(stretch=(0.0, length), mu_share=0.5),)), half, rtol=1e-6)
+    rims = tuple(Patch(pulley=n, arc=(-math.pi, math.pi), mu_share=0.5) for n in ("driving", "driven"))
+    np.testing.assert_allclose(dragged(0.5, rims), half, rtol=1e-6)
+    below = Patch(pulley="driven", arc=(-0.5 * math.pi, 0.0), mu_share=0.4)
+    tight, slack = (float(np.mean(T[60:])) for T in dragged(0.5, (below,)).T)
+    assert abs(math.log(tight / slack)) == pytest.approx(0.5 * 0.7 * math.pi, rel=0.03)

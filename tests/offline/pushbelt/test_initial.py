@@ -6,7 +6,9 @@ from influence import influence_matrix
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact.flank import contact_points, flanks
+from rtcvt.offline.pushbelt.planar import model as planar
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, forces, rate_of, ring, shape_of
+from rtcvt.offline.pushbelt.run.other_mesh import line_of, on_other_mesh
 from rtcvt.offline.pushbelt.unit.initial import elements_on, ring_on, sheaves_at, start_state
 from rtcvt.offline.pushbelt.unit.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate
 from rtcvt.offline.pushbelt.unit.parameters import (
@@ -246,3 +248,32 @@ def test_both_clamping_forces_set_the_ratio():
     both = start_state(b, SHEAVES, Boundary(0, one.steady.F_CI, 0, 1e4, 100.0, 0, 10.0), 1.3)
     assert both.steady.geometry == pytest.approx(one.steady.geometry, rel=1e-6, abs=1e-12)
     assert both.q == pytest.approx(one.q, abs=1e-7)
+
+
+def test_a_state_on_its_own_mesh_is_itself_and_on_another_keeps_tension_and_room():
+    """A bent, uneven belt: the same mesh to rounding; twice or two thirds of it with the ring's tension."""
+    (b, at), rng = start("MED", 3), np.random.default_rng(1)
+
+    def model(b):
+        return planar.model(b, SHEAVES, unilateral=True, coupled=True)
+
+    m, x = model(b), planar.state(*at[:7], n_k=len(SHEAVES.A) - 1)
+    x.q_R[:, :2] += 1e-6 * rng.standard_normal((b.N_B, 2))
+    x.q[:] += 1e-5 * rng.standard_normal((b.N_E, 3))
+    x.u[:, 2] += rng.standard_normal(b.N_E)
+    x.z[:], x.r[:], x.load[:] = 1e-5, 0.03, 0.1
+    own = on_other_mesh(m, x, m, at)
+    for name in ("q", "u", "s_R", "s", "sd", "z", "r", "load"):
+        np.testing.assert_allclose(getattr(own, name), getattr(x, name), rtol=1e-7, atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(own.q_R, x.q_R, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(own.u_R[:, :3], x.u_R[:, :3], rtol=1e-9, atol=1e-9)
+    stretch = np.diff(line_of(b.l_R / b.N_B, x.q_R)[1]).sum() / b.l_R - 1.0
+    for share in (2.0, 2.0 / 3.0):
+        other, there = start("MED", 3, N_E=round(share * b.N_E), N_B=round(share * b.N_B))
+        y = on_other_mesh(m, x, model(other), there)
+        found = np.diff(line_of(b.l_R / other.N_B, y.q_R)[1]).sum() / b.l_R - 1.0
+        assert found == pytest.approx(stretch, rel=0.02)
+        assert np.hypot(*y.u[:, :2].T).mean() == pytest.approx(np.hypot(*x.u[:, :2].T).mean(), rel=1e-3)
+        ahead = np.mod(np.roll(y.s_R, -1) - y.s_R, other.N_B)
+        assert ahead.min() > 0.8 * other.N_B / other.N_E
+        assert ahead.max() < 1.3 * other.N_B / other.N_E

@@ -139,7 +139,9 @@ class Unit(Record):
             if isinstance(error, InputError):
                 raise
             raise InputError(self.source, "", None, f"a machine that can be computed ({error})") from None
-        return with_start_values(model, parameters, source) if parameters else model
+        model = with_start_values(model, parameters, source) if parameters else model
+        model.require_order(model.p, self.source)
+        return model
 
     def task(self, command: str) -> "Task":
         """The task of a command for this unit: ``full``, ``check``, ``map``, ``campaign`` or ``calibrate``.

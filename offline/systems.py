@@ -84,7 +84,7 @@ def _with_models(unit: System, chosen: Mapping[str, str]) -> System:
 def _errors(rigid: Result, finer: Result) -> list[ErrorRow]:
     """Errors of the speeds and torques at connected flanges, where `settled` of the start and of clutches."""
     scenario = finer.scenario
-    counted = settled(finer, scenario.settle)
+    counted = settled(scenario.settle, rigid, finer)
     known = {s.name for s in finer.model.states} & {v.name for v in rigid.model.select("output")}
     found = []
     for quantity, limit in ((".w", scenario.limits.speed), (".tau", scenario.limits.force)):

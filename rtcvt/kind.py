@@ -86,6 +86,7 @@ class Unit(Record):
 
     source: Annotated[str, Field(exclude=True)] = ""  # name of its file in messages
     text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
+    folder: Annotated[Path, Field(exclude=True)] = Path()  # in which files that it names are looked for
 
     if TYPE_CHECKING:
         scenario: "tuple[Scenario, ...]"  # of kinds with a real-time model
@@ -138,7 +139,9 @@ class Unit(Record):
             if isinstance(error, InputError):
                 raise
             raise InputError(self.source, "", None, f"a machine that can be computed ({error})") from None
-        return with_start_values(model, parameters, source) if parameters else model
+        model = with_start_values(model, parameters, source) if parameters else model
+        model.require_order(model.p, self.source)
+        return model
 
     def task(self, command: str) -> "Task":
         """The task of a command for this unit: ``full``, ``check``, ``map``, ``campaign`` or ``calibrate``.
@@ -172,7 +175,9 @@ class Unit(Record):
     @property
     def files_beside(self) -> list[Path]:
         """Files of its own folder that it needs: a reduced model, a driving cycle."""
-        return self.kind_record.files_beside(self)
+        signals = [signal for s in getattr(self, "scenario", ()) for signal in getattr(s, "inputs", {}).values()]
+        cycles = {self.folder / cycle for signal in signals if (cycle := getattr(signal, "cycle", ""))}
+        return [*self.kind_record.files_beside(self), *filter(Path.is_file, sorted(cycles))]
 
 
 def load_unit(unit: str | Path | UnitFile) -> Unit:

@@ -5,11 +5,9 @@ The tables and kernels of a kind are a module, see `rtcvt.model.frame`.
 
 import inspect
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from rtcvt.environment import docstring
 from rtcvt.errors import InputError
@@ -27,8 +25,6 @@ class Part(Unit):
     parameters: dict[str, float | str] = {}  # see below
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
-
-    folder: Annotated[Path, Field(exclude=True)] = Path()  # in which files that it names are looked for
 
 
 def table_of(part: Part, kernels: Any) -> Table:

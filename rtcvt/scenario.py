@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
 
 from rtcvt import quantity
 from rtcvt.errors import InputError, near
@@ -57,12 +57,12 @@ class Table(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _read_cycle(cls, data: Any) -> Any:
+    def _read_cycle(cls, data: Any, info: ValidationInfo) -> Any:
         if not isinstance(data, Mapping) or "cycle" not in data:
             return data
         if "time" in data or "value" in data:
             raise ValueError("either 'cycle' or 'time' and 'value'")
-        cycle = load_cycle(str(data["cycle"]))
+        cycle = load_cycle(str(data["cycle"]), (info.context or {}).get("folder"))
         return {**data, "time": cycle.time.tolist(), "value": [f"{v!r} m/s" for v in cycle.v.tolist()]}
 
     @model_validator(mode="after")
@@ -169,7 +169,7 @@ def load_scenario(path: str | Path) -> Scenario:
         raise InputError("scenario", "", str(path), "a TOML file with the keys of one [[scenario]]")
     data, text = read_toml(path)
     try:
-        return parse_table(Scenario, {"name": path.stem, **data}, path.name)
+        return parse_table(Scenario, {"name": path.stem, **data}, path.name, path.parent)
     except InputError as error:
         raise located(error, text, path.name) from None
 
@@ -237,7 +237,7 @@ def load_faults(path: Path) -> tuple[Scenario, tuple[Fault, ...]]:
     faults = data.pop("fault", {})
     if not isinstance(faults, dict) or not all(isinstance(f, dict) for f in faults.values()):
         raise InputError(path.name, "fault", faults, "tables [fault.NAME]")
-    scenario = parse_table(Scenario, {"name": path.stem, **data}, path.name)
+    scenario = parse_table(Scenario, {"name": path.stem, **data}, path.name, path.parent)
     return scenario, tuple(parse_table(Fault, {**f, "name": name}, f"{path.name}: fault.{name}")
                            for name, f in faults.items())  # fmt: skip
 

@@ -46,6 +46,7 @@ class Row(NamedTuple):
     set_point: bool = False  # an input that a controller follows
     usual: float | None = None  # of a coefficient of friction: the largest usual value; larger ones need a confirmation
     books: Books | None = None  # of an output: its role in the energy balance
+    floor: str = ""  # of a parameter: another one that it is not below
 
 
 TINY = 1e-9  # least value of a quantity that must be above zero
@@ -162,7 +163,7 @@ class Table:
         nominal = nominal or row.nominal or abs(start or 0.0) or None
         rows.append(
             Variable(name, causality, len(rows), row.unit, text, start, row.minimum, row.maximum, nominal, row.display,
-                     row.boolean, row.tunable, row.choices, set_point=row.set_point, books=row.books)
+                     row.boolean, row.tunable, row.choices, set_point=row.set_point, books=row.books, floor=row.floor)
         )  # fmt: skip
         return len(rows) - 1
 

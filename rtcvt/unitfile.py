@@ -169,7 +169,7 @@ class UnitFile:
         own = {k: v for k, v in about.items() if k in record.model_fields}
         for key in about.keys() & self.data.keys():  # of the record, not of files
             raise InputError(self.source, key, None, f"unknown key; allowed: {', '.join(_fields(record, ()))}")
-        return parse_table(record, self.data | own, self.source)
+        return parse_table(record, self.data | own, self.source, self.folder)
 
 
 def shipped_units(*kinds: str) -> dict[str, Path]:
@@ -312,13 +312,13 @@ _PLAIN = {  # messages of pydantic in the words of TOML
 }
 
 
-def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -> AnyRecord:
+def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str, folder: Path | None = None) -> AnyRecord:
     """Validate a table; the first error becomes an `InputError` that names file, key, value and what is allowed.
 
-    One message names all unknown or missing keys.
+    One message names all unknown or missing keys. Files that the table names are in `folder`, without it anywhere.
     """
     try:
-        return record.model_validate(data, context={"source": source})
+        return record.model_validate(data, context={"source": source, "folder": folder})
     except ValidationError as error:
         errors = error.errors(include_url=False)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]

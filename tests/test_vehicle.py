@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,6 +202,25 @@ def test_cycle_as_a_signal_of_a_scenario(tmp_path):
         load_scenario(file)
     file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "kers_lap", time = [0], value = [0] }\n')
     with pytest.raises(InputError, match="either 'cycle' or 'time' and 'value'"):
+        load_scenario(file)
+
+
+def test_a_cycle_of_a_scenario_is_a_file_in_its_folder(tmp_path, monkeypatch):
+    """Of a scenario file and of a unit file; one in the working folder is not found, one outside is refused."""
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path)
+    file, unit = tmp_path / "own" / "drive.toml", tmp_path / "own" / "driver.toml"
+    for folder, speed in (("own", 2.0), (".", 3.0)):
+        Path(folder, "mine.csv").write_text(f"t [s],v [m/s]\n0,{speed}\n1,{speed}\n")
+    shipped = shipped_units()["driver"].read_text() + '[[scenario]]\nname = "own"\n'
+    text = 'duration = "1 s"\n[%sinputs]\n"driver.v_des" = { cycle = "%s" }\n'
+    file.write_text(text % ("", "mine.csv"))
+    unit.write_text(shipped + text % ("scenario.", "mine.csv"))
+    for scenario in (load_scenario(file), load_unit(unit).scenario[-1]):
+        assert scenario.inputs["driver.v_des"].value == ("2.0 m/s", "2.0 m/s")
+    assert load_unit(unit).files_beside == [tmp_path / "own" / "mine.csv"]
+    file.write_text(text % ("", "../mine.csv"))
+    with pytest.raises(InputError, match=r"v_des: cycle = '\.\./mine\.csv': a file in the folder of this one"):
         load_scenario(file)
 
 

@@ -185,7 +185,7 @@ def _check_scenario(unit: GearSystem, scenario: Scenario, rigid: Model, full: Mo
     a = run(rigid, "rigid model")
     b = run(full, "full model at the same step")
     c = run(reference, "full model, reference")
-    counted = settled(c, scenario.settle)
+    counted = settled(scenario.settle, a, c)
     errors = []
     change = 0.0
     for kind, prefix, limit in (("w", "gear.", scenario.limits.speed), ("F", "contact.", scenario.limits.force)):
@@ -209,24 +209,27 @@ def _check_scenario(unit: GearSystem, scenario: Scenario, rigid: Model, full: Mo
     )  # fmt: skip
 
 
-def settled(result: Result, settle: float) -> NDArray[np.bool_]:
+def settled(settle: float, *runs: Result) -> NDArray[np.bool_]:
     """Samples that are later than `settle` [s] after the start and after each change of limits and clutches that hold.
+
+    A change counts in each of the runs: with errors of the models it comes earlier or later.
 
     Raises
     ------
     InputError
         None are left.
     """
-    changed = np.diff(result.status[1:]) != 0
-    for v in result.model.select("output"):
-        if v.name.endswith(".stuck"):
-            changed |= np.diff(result[v.name][1:]) != 0.0
-    changes = np.flatnonzero(changed) + 2
-    counted = result.time >= settle
-    for k in changes:
-        counted &= (result.time < result.time[k]) | (result.time >= result.time[k] + settle)
+    time = runs[0].time
+    counted = time >= settle
+    for run in runs:
+        changed = np.diff(run.status[1:]) != 0
+        for v in run.model.select("output"):
+            if v.name.endswith(".stuck"):
+                changed |= np.diff(run[v.name][1:]) != 0.0
+        for k in np.flatnonzero(changed) + 2:
+            counted &= (time < time[k]) | (time >= time[k] + settle)
     if not counted.any():
-        raise InputError(f"scenario '{result.scenario.name}'", "settle", settle,
+        raise InputError(f"scenario '{runs[0].scenario.name}'", "settle", settle,
                          "less time, or inputs that run into the limits less often: no sample counts")  # fmt: skip
     return counted
 

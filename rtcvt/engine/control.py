@@ -42,7 +42,7 @@ class P(Rows):
 
     I_F = Row("control.i_f", "1", "ratio of the final drive", TINY)
     I_MIN = Row("control.i_min", "1", "least ratio, speed of the primary divided by that of the secondary", TINY)
-    I_MAX = Row("control.i_max", "1", "greatest ratio", TINY)
+    I_MAX = Row("control.i_max", "1", "greatest ratio", TINY, floor="control.i_min")
     I_CONST = Row("control.i_const", "1", "ratio of the strategy 'constant'", TINY, tunable=True)
     W_MIN = Row("control.w_min", "rad/s", "least speed of the engine", TINY, display="rpm", tunable=True)
     W_MAX = Row("control.w_max", "rad/s", "greatest speed of the engine", TINY, display="rpm", tunable=True)
@@ -59,7 +59,14 @@ class P(Rows):
     W_0 = Row(
         "control.w_0", "rad/s", "speed of the engine at which the clutch opens", TINY, display="rpm", tunable=True
     )
-    W_1 = Row("control.w_1", "rad/s", "speed of the engine at which it is closed, above w_0", TINY, display="rpm")
+    W_1 = Row(
+        "control.w_1",
+        "rad/s",
+        "speed of the engine at which it is closed, above w_0",
+        TINY,
+        display="rpm",
+        floor="control.w_0",
+    )
     STRATEGY = Row("control.strategy", "1", "strategy of the ratio", tunable=True, choices=STRATEGIES)
 
 

@@ -45,7 +45,7 @@ class P(Rows):
     W_R = Row("machine.w_r", "rad/s", "speed below which braking fades", TINY, display="rpm", tunable=True)
     I_F = Row("machine.i_f", "1", "ratio between machine and wheels", TINY)
     U_E = Row("battery.U_e", "V", "voltage without a current, empty", TINY)
-    U_F = Row("battery.U_f", "V", "voltage without a current, full; not below U_e", TINY)
+    U_F = Row("battery.U_f", "V", "voltage without a current, full; not below U_e", TINY, floor="battery.U_e")
     R = Row("battery.R", "ohm", "internal resistance", TINY)
     C = Row("battery.C", "A.s", "charge of a full battery", TINY)
     S_START = Row("battery.s_start", "1", "state of charge at the start", 0.0, 1.0)

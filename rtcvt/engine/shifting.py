@@ -48,7 +48,13 @@ class P(Rows):
     W_SYNC = Row("control.w_sync", "rad/s", "speed difference that counts as none", TINY, display="rpm", tunable=True)
     G_LOCK = Row("control.g_lock", "1", "first gear in which the converter is locked", 1.0, tunable=True)
     W_LOCK = Row(
-        "control.w_lock", "rad/s", "turbine speed above which the lock-up closes", TINY, display="rpm", tunable=True
+        "control.w_lock",
+        "rad/s",
+        "turbine speed above which the lock-up closes",
+        TINY,
+        display="rpm",
+        tunable=True,
+        floor="control.w_open",
     )
     W_OPEN = Row("control.w_open", "rad/s", "turbine speed below which it opens", 0.0, display="rpm", tunable=True)
     T_L = Row("control.T_l", "s", "time in which the lock-up closes", 1e-3, tunable=True)

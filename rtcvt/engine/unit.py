@@ -276,6 +276,10 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         if kind is battery:
             for entry, grid in zip((battery.D.VOLTAGE, battery.D.RESISTANCE), cells(engine), strict=True):
                 data.table(entry, grid.numbers())
+        p, numbers = np.array(table.p), data.array()
+        most = kind.least_power(p, numbers)
+        _require(kind.is_strong(p, numbers), engine.source, "parameters.P_max", engine.parameters["P_max"],
+                 f"with losses and auxiliaries 10 % below what the battery can give, {most / 1e3:.4g} kW")  # fmt: skip
     elif kind is converter:
         capacity, ratio = curves(engine)
         data.table(converter.D.CAPACITY, capacity.numbers())

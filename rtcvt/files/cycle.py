@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rtcvt import quantity
 from rtcvt.errors import InputError
 from rtcvt.files import TIMES, misplaced, number, read_rows, read_text
-from rtcvt.unitfile import ending, is_file
+from rtcvt.unitfile import ending, is_file, own_file
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,24 @@ def shipped_cycles() -> dict[str, Path]:
     return {f.stem: f for f in sorted(folder.glob("*.csv"))}
 
 
-def load_cycle(name: str | Path) -> DrivingCycle:
+def load_cycle(name: str | Path, folder: Path | None = None, by: str = "cycle") -> DrivingCycle:
     """Read a driving cycle: a CSV file, or the name of a shipped one.
+
+    With a `folder`, the name is from a file in it, and only files in this folder are found, see `own_file`.
 
     Raises
     ------
     InputError
         There is no such file, or it is not a table as above.
     """
-    shipped = shipped_cycles()
-    path = shipped.get(str(name), Path(name))
-    if not is_file(path):
-        allowed = f"a CSV file, or one of the shipped cycles: {', '.join(shipped)}{ending(path, '.csv')}"
-        raise InputError("cycle", "", str(name), allowed)
+    own = Path(name) if folder is None else own_file(folder, str(name), by)
+    path = own if own is not None and is_file(own) else shipped_cycles().get(str(name))
+    if path is None:
+        where = "" if folder is None else " in the folder of this one"
+        guess = ending((folder or Path()) / name, ".csv")
+        allowed = f"a CSV file{where}, or one of the shipped cycles: {', '.join(shipped_cycles())}{guess}"
+        source, _, key = by.partition(": ")
+        raise InputError(source, key, str(name), allowed)
     comments = [line.lstrip("# ") for line in read_text(path, True).splitlines() if line.startswith("#")]
     rows = read_rows(path)
     if not rows:

@@ -232,7 +232,6 @@ class Law(Unit, Equations):
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
 
-    folder: Annotated[Path, Field(exclude=True)] = Path()  # in which tables are looked for
     key: Annotated[str, Field(exclude=True)] = ""  # of its table in the file of a system
 
 

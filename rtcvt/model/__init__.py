@@ -75,6 +75,7 @@ class Variable:
     defined: Unit | None = None  # unit of the quantity as a foreign unit defines it
     local: bool = False  # a local variable of a foreign unit, which is only recorded
     books: Books | None = None  # role of an output in the energy balance
+    floor: str = ""  # parameter that this one is not below
 
     @property
     def measured(self) -> "str | Unit":
@@ -134,6 +135,20 @@ class VariableTable:
     def by_name(self) -> dict[str, Variable]:
         """Variables by name."""
         return {v.name: v for v in self.variables}
+
+    def require_order(self, p: Vector, source: str = "") -> None:
+        """Refuse parameters that are below another one, their `floor`; `source` names the file in messages.
+
+        Raises
+        ------
+        InputError
+            One is.
+        """
+        for v in self.variables:
+            least = p[self.by_name[v.floor].index] if v.floor else -np.inf
+            if v.causality == "parameter" and p[v.index] < least:
+                allowed = f"at least {v.floor}, {shown(least, v.unit)}"
+                raise InputError(source or self.name, v.name, shown(p[v.index], v.unit), allowed)
 
     def variable(self, name: str, *causalities: str) -> Variable:
         """The variable of that name.
@@ -350,6 +365,7 @@ class Instance:
         if not failed:
             self.model.output(t, self.x, self.u, self.p, self.model.data, self.y, self.work)
         if failed or not np.isfinite(self.y).all():
+            self.model.require_order(self.p)
             raise InputError(
                 self.model.name,
                 "initialise",

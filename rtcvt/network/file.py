@@ -20,7 +20,6 @@ This module converts a file to a `Graph`: the flanges of each node, and the outp
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -77,8 +76,6 @@ class System(Unit):
     shafts: dict[Name, Shaft] = {}  # springs with dampers between flanges
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
-
-    folder: Annotated[Path, Field(exclude=True)] = Path()  # in which unit files are looked for
 
 
 def read_system(file: UnitFile) -> System:

@@ -378,7 +378,7 @@ class _Writer:
         kept: dict[str, list[Variable]] = {"parameter": [], "input": [], "output": []}
         for name, m, row in zip(self.order, self.models, self.rows, strict=True):
             for v in m.variables:
-                named = replace(v, name=f"{name}.{v.name}")
+                named = replace(v, name=f"{name}.{v.name}", floor=v.floor and f"{name}.{v.floor}")
                 if v.causality == "parameter":
                     kept["parameter"].append(replace(named, index=int(row[Part.P]) + v.index))
                 elif v.causality == "output":

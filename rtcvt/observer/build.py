@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -47,8 +46,6 @@ class Observer(Unit):
     window: Duration = 1.0  # of the innovation test
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
-
-    folder: Annotated[Path, Field(exclude=True)] = Path()
 
 
 def read_observer(file: UnitFile) -> Observer:

@@ -1,7 +1,6 @@
 """Unit files of pushbelt variators: pulleys, clamping, end stops, and the reduced model that gives the laws."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -48,7 +47,6 @@ class Variator(Unit):
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
 
-    folder: Annotated[Path, Field(exclude=True)] = Path()  # in which a reduced model is looked for
     in_file: Annotated[tuple[Scenario, ...], Field(exclude=True)] = ()  # scenarios, those that do not fit among them
 
     def values(self) -> dict[str, float]:

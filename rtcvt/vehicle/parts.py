@@ -13,12 +13,12 @@ from pydantic import Field
 
 from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files.cycle import load_cycle, shipped_cycles
+from rtcvt.files.cycle import load_cycle
 from rtcvt.model import Model
 from rtcvt.part import Part as AnyPart
 from rtcvt.part import built, table_of
 from rtcvt.table import TINY, Constants
-from rtcvt.unitfile import UnitFile, ending, own_file
+from rtcvt.unitfile import UnitFile
 from rtcvt.vehicle import cycle, driveline, driver, dual_mass, longitudinal, pump, tyres
 
 KINDS: dict[str, Any] = {
@@ -108,12 +108,7 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
     if part.cycle is None:
         return built(part, kernels, substeps)
     table, data = table_of(part, kernels), Constants(cycle.D)
-    own = own_file(part.folder, part.cycle, f"{part.source}: cycle") or shipped_cycles().get(part.cycle)
-    if own is None:
-        guess = ending(part.folder / part.cycle, ".csv")
-        allowed = f"a CSV file in the folder of this one, or one of {', '.join(shipped_cycles())}{guess}"
-        raise InputError(part.source, "cycle", part.cycle, allowed)
-    found = load_cycle(own)
+    found = load_cycle(part.cycle, part.folder, f"{part.source}: cycle")
     points = np.stack([found.time, found.v, found.way])
     if found.time[-1] == found.time[-2]:  # the last interval has a length
         points = np.column_stack([points, points[:, -1] + [1.0, 0.0, found.v[-1]]])

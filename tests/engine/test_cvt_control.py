@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from discs import interpreted
 
 from rtcvt.engine.grid import lookup
 from rtcvt.engine.unit import least_fuel, tables
@@ -141,5 +142,7 @@ def test_any_finite_inputs_give_outputs_in_their_ranges(model):
 def test_limits_that_contradict_each_other_give_no_start():
     one = UNIT.build().instantiate()
     one.set("control.i_min", 3.0)
-    with pytest.raises(InputError, match="no finite start"):
+    with pytest.raises(InputError, match=r"control\.i_max = '2\.35': at least control\.i_min, 3"):
         one.initialise()
+    with interpreted(), pytest.raises(InputError, match=r"control\.control\.w_1 = .*: at least control\.control\.w_0"):
+        load_unit("car_cvt").build(parameters={"control.control.w_1": "500 rpm"})

@@ -18,7 +18,7 @@ from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
 from rtcvt.numerics.linearisation import linearise
 from rtcvt.offline.systems import check
-from rtcvt.unitfile import parse_unit_file
+from rtcvt.unitfile import parse_unit_file, shipped_units
 
 
 @pytest.fixture
@@ -160,6 +160,15 @@ limits = { force = %g }
         assert made.failures
         with pytest.raises(InputError, match="a rigid and another model"):
             check(system(folder, '[components.cycle]\nunit = "wltc"\n'), given, lambda *told: None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(shipped_units("system")) - {"car_electric", "vehicle_wltc"}))
+def test_every_shipped_system_is_within_its_limits(name):
+    """On its first scenario; the two others have no component with a rigid and another model."""
+    unit = load_unit(name)
+    made = check(unit, {"scenario": unit.scenario[0].name, "settings": {}}, lambda *told: None)
+    assert made.passed, made.failures
 
 
 STAGE = text_of("units/stage.toml")

@@ -83,14 +83,16 @@ def test_energy_residual_sees_a_missing_loss():
 def test_samples_near_a_change_of_the_limits_do_not_count():
     unit = load_unit("toroidal_kers")
     result = simulate(build_model(unit, "rigid"), get_scenario(unit, "infeasible demand"))
-    counted = settled(result, 1.0)
+    counted = settled(1.0, result)
     changes = result.time[np.flatnonzero(np.diff(result.status[1:])) + 2]
     assert len(changes) >= 4
     for t in (0.0, *changes):
         assert not counted[(result.time >= t) & (result.time < t + 0.999)].any()
     assert counted[result.time > changes[-1] + 1.1].all()
+    later = dataclasses.replace(result, status=np.roll(result.status, 300))  # a model whose limits act later
+    assert (settled(1.0, result, later) == (counted & settled(1.0, later))).all()
     with pytest.raises(InputError, match="no sample counts"):
-        settled(result, 59.9)
+        settled(59.9, result)
 
 
 def test_units_without_scenarios_cannot_be_checked():

@@ -23,7 +23,8 @@ order of the file, which gives the start values of the states, too. It keeps to 
 becomes C in an exported unit, with the same bits.
 
 A file of this kind is a program, and runs only with permission: ``rtcvt --allow-code simulate ...``, or the environment
-variable RTCVT_ALLOW_CODE=1. Nothing limits its time: a law that loops for ever hangs the command.
+variable RTCVT_ALLOW_CODE=1. Nothing limits its time: a law that loops for ever is killed 30 s after Ctrl-C, or at a
+second one.
 """
 
 import ast

@@ -91,10 +91,10 @@ def parts_of(system: Unit) -> Parts:
     links = [(speeds.get(start, start), end) for start, end in links] + [(start, end) for end, start in speeds.items()]
     parts, place = _grouped(graph, models, pairs, groups)
     connections = []
-    for ends in links:
-        (a, y), (b, u) = ((place[name], f"{name}.{port}") if name in place else (name, port) for name, port in ends)
-        if a != b or a in models:  # else it is within a part
-            connections.append(Connection(a, parts[a].by_name[y], b, parts[b].by_name[u]))
+    for link in links:
+        (start, y), (end, u) = ((place[n], f"{n}.{port}") if n in place else (n, port) for n, port in link)
+        if start != end or start in models:  # else it is within a part
+            connections.append(Connection(start, parts[start].by_name[y], end, parts[end].by_name[u]))
     return Parts(system, parts, tuple(connections))
 
 
@@ -122,7 +122,8 @@ def _grouped(
     graph: Graph, models: Mapping[str, Model], pairs: Collection[int], groups: Groups
 ) -> tuple[dict[str, Model], dict[str, str]]:
     """Models of the parts, and for each component in a part of several its name."""
-    system, parts, place = graph.system, dict(models), {}
+    system, parts = graph.system, dict(models)
+    place: dict[str, str] = {}
     for group in groups:
         own = {name: model for name, model in models.items() if name in group}
         flanges = {f.path: f for name, model in own.items() for f in flanges_of(name, model).values()}

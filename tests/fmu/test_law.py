@@ -12,7 +12,7 @@ import pytest
 from commands import command_line
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from native_host import H, Hosted, reference, run
+from native_host import H, Hosted, inputs, reference, run
 from rows import DATA, mistakes, text_of
 
 from rtcvt.engine.grid import lookup
@@ -26,6 +26,7 @@ from rtcvt.kind import load_unit
 from rtcvt.law import code as page
 from rtcvt.law.file import _Writer
 from rtcvt.law.kernels import D
+from rtcvt.numerics.linearisation import linearise
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_unit_file
 
@@ -321,21 +322,15 @@ def test_four_functions_in_c(tmp_path, monkeypatch):
     hosted = Hosted(Path(fmpy.extract(str(tmp_path / "2.fmu"), str(tmp_path / "unit"))))
     assert hosted.description.modelExchange is not None
     assert run(hosted.start(), model, 0, 50) == reference(model, 50)
-    names = ["y", "der(state.slow)", "der(state.whole)"]
-    x, u, t, d = *(np.array(hosted.values(c)) for c in ("local", "input")), hosted.t, 1e-6
-
-    def values(v, slow):
-        y, dx = np.zeros(1), np.zeros(2)
-        at = t, np.array([slow, x[1]]), np.array([v]), one.p, model.data
-        model.output(*at, y, one.work)
-        model.derivative(*at, dx, one.work)
-        return np.concatenate([y, dx])
-
-    for name, by in (("v", (d, 0.0)), ("state.slow", (0.0, d))):
-        known = [[hosted.reference(n) for n in some] for some in (names, [name])]
-        exact = hosted.fmi.getDirectionalDerivative(*known, [1.0])
-        sides = [values(u[0] + k * by[0], x[0] + k * by[1]) for k in (1.0, -1.0)]
-        np.testing.assert_allclose(exact, (sides[0] - sides[1]) / (2.0 * d), rtol=1e-7, atol=1e-9)
+    for k in range(50):
+        one.u[0] = inputs(model, k)["v"]
+        one.step(H)
+    by = linearise(one)
+    of, known = (["y", "der(state.slow)", "der(state.whole)"], ["v", "state.slow", "state.whole"])
+    columns = [hosted.fmi.getDirectionalDerivative([*map(hosted.reference, of)], [hosted.reference(n)], [1.0])
+               for n in known]  # fmt: skip
+    np.testing.assert_allclose(np.transpose(columns), np.block([[by.D, by.C], [by.B, by.A]]), rtol=1e-7, atol=1e-8)
+    d = 1e-6
     found = sensitivities(model, scenario, H, ["T", "k"])
     for k, (name, value) in enumerate({"T": 0.5, "k": 2.0}.items()):
         sides = [simulate(model, scenario, parameters={name: value + side})["y"] for side in (d, -d)]

@@ -290,10 +290,14 @@ def test_fmpy_at_the_stated_step_agrees_with_simulate(name, written, tmp_path):
     step, duration = float(stated), 20.0
     other = simulate_ssp(str(archive), stop_time=duration - step / 2, step_size=step)
     own = load(source).simulate(duration=duration)
-    names = {n: n if n in own.names else n.partition(".")[2] for n in other.dtype.names}  # within a part of several
-    speeds = [n for n in names if names[n] in own.names and n.endswith((".v", ".w", "fuel.m"))]
+    names = {n: n if n in own.names else n.partition(".")[2] for n in other.dtype.names}  # within a part of several,
+    speeds = [
+        n
+        for n in names
+        if names[n] in own.names and n.endswith((".v", ".w", "fuel.m")) and (names[n] == n or ".gear." not in n)
+    ]  # whose gears are shifted some steps later
     assert own["vehicle.vehicle.v"].max() > 1.0
-    assert "engine.fuel.m" in {*names.values()} or not {*own.names} & {"engine.fuel.m"}
+    assert "engine.fuel.m" in {*names.values()} or "engine.fuel.m" not in own.names
     for signal in speeds:
         at_same_time = np.interp(other["time"], own.time, own[names[signal]])
         bounds = {"fuel.m": (5e-3, 0.0), "le.v": (0.02, 1.0)}  # of the largest, which is at least 1 rad/s or m/s

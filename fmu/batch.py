@@ -93,7 +93,7 @@ def _kernels(step: Any, most: int) -> tuple[int, str]:
         "rt_tally": (tally, [ARRAY, CONSTANTS, INT, ARRAY]),
     }
     program = lower(entries)
-    if any(f.external for f in program.functions.values()):
+    if program.laws:
         return 0, ""
     lanes = 1 if any(f.of_rows for f in program.functions.values()) else most
     return lanes, HEAD + print_lanes(program, lanes)

@@ -16,7 +16,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,9 +29,9 @@ from rtcvt.compiling.machine_code import tell
 from rtcvt.environment import home
 from rtcvt.errors import InputError, near
 from rtcvt.files import temporary_folder
-from rtcvt.fmu.native.compiler import PLATFORMS, compile_unit, own_platform
+from rtcvt.fmu.native.compiler import PLATFORMS, compile_unit, own_platform, write_part
 from rtcvt.fmu.native.tangent import add_tangents
-from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
+from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, External, lower, print_c
 from rtcvt.kernel import FAILED
 from rtcvt.model import Instance, Model
 from rtcvt.recording import replaced_on_success
@@ -142,7 +142,8 @@ def sensitivities(
     """
     model.require_own("no FMU in a run with derivatives: they do not pass through it")
     if model.opaque:
-        raise InputError(model.name, "c", None, "no law in C in a run with derivatives: they do not pass through it")
+        allowed = "a law in C with its derivatives, law_dot or step_dot and so on, in a run with derivatives"
+        raise InputError(model.name, "c", None, allowed)
     given: dict[str, Any] = dict(parameters) if isinstance(parameters, Mapping) else dict.fromkeys(parameters)
     rows = [model.variable(name, "parameter", "input") for name in given]
     for v in rows:
@@ -275,15 +276,18 @@ def _library(model: Model, lanes: int) -> Any:
 
 @lru_cache(maxsize=16)
 def _compiled(initialise: Any, output: Any, step: Any, lanes: int) -> Any:
-    text = f"#define LANES {lanes}\n" + _kernels(initialise, output, step)
+    kernels, laws = _kernels(initialise, output, step)
+    text = f"#define LANES {lanes}\n" + kernels
     text += (Path(__file__).parent / "native" / "gradient.c").read_text(encoding="utf-8")
-    found = library([text], lambda: text)
+    found = library([text], lambda: text, laws=laws)
     found.run_initialise.restype = found.run_steps.restype = ctypes.c_int64
     return found
 
 
-def library(made_of: Sequence[str], text: Callable[[], str], flags: Sequence[str] = ()) -> Any:
-    """The shared library of a C text, compiled for this processor; kept under a digest of what it is made of.
+def library(
+    made_of: Sequence[str], text: Callable[[], str], flags: Sequence[str] = (), laws: Sequence[External] = ()
+) -> Any:
+    """The shared library of a C text and of `laws`, for this processor; kept under a digest of what it is made of.
 
     Raises
     ------
@@ -300,6 +304,8 @@ def library(made_of: Sequence[str], text: Callable[[], str], flags: Sequence[str
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         with temporary_folder() as folder:
             (folder / "all.c").write_text(text(), encoding="utf-8")
+            for law in laws:
+                write_part(partial(InputError, law.name, "c", None), law.text, law.prefix, folder)
             compile_unit(folder, folder / "made", platform, ["-march=native", *flags])
             with replaced_on_success(path) as temporary:
                 temporary.write_bytes((folder / "made").read_bytes())
@@ -307,11 +313,12 @@ def library(made_of: Sequence[str], text: Callable[[], str], flags: Sequence[str
 
 
 @lru_cache(maxsize=16)
-def _kernels(initialise: Any, output: Any, step: Any) -> str:
-    """The kernels and their tangents as C; parameters are active."""
+def _kernels(initialise: Any, output: Any, step: Any) -> tuple[str, list[External]]:
+    """The kernels and their tangents as C, with the laws in C that they call; parameters are active."""
     entries = {
         "rt_initialise": (initialise, [ARRAY, CONSTANTS] + [ARRAY] * 3),
         "rt_output": (output, [FLOAT] + [ARRAY] * 3 + [CONSTANTS] + [ARRAY] * 2),
         "rt_step": (step, [FLOAT] * 2 + [ARRAY] * 3 + [CONSTANTS] + [ARRAY] * 2),
     }
-    return print_c(add_tangents(lower(entries), list(entries)), "Kernels and their derivatives.")
+    program = lower(entries)
+    return print_c(add_tangents(program, list(entries)), "Kernels and their derivatives."), program.laws

@@ -43,6 +43,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rtcvt.law.in_c import Form, is_number
+
 INT, FLOAT, BOOL, ARRAY, CONSTANTS, NOTHING = "int64", "float64", "bool", "array", "constants", "nothing"
 SINGLES = "singles"
 DOT, DOTS = "dot", "dots"  # derivatives in `rtcvt.fmu.native.tangent`
@@ -224,26 +226,56 @@ Statement = Assign | Evaluate | Return | Jump | If | For
 
 @dataclass(frozen=True)
 class External:
-    """A law in C (`rtcvt.law.in_c`): numbers of inputs u, parameters p, states x and outputs y; beginning of names
-    for the function and all else that the text defines for other files."""
+    """A function in C of a law (`rtcvt.law.in_c`), of which all that is known is its form; `prefix` is the beginning of
+    names for all that the text of its file defines for other files."""
 
     prefix: str
     text: str
-    sizes: tuple[int, int, int, int]
+    name: str
+    form: Form
+    sizes: tuple[tuple[str, int], ...]  # of u, p, x and y
+    dots: bool  # there are its derivatives
 
-    def function(self) -> "Function":
-        """As a kernel whose results depend on all that it gets, which is all that is known of it."""
-        total: Expression = Binary("+", Local("t", FLOAT), Local("h", FLOAT), FLOAT)
-        u, p, x, y = self.sizes
-        read, written = (
-            [Item(Local(name, ARRAY), Literal(i, INT)) for name, n in sizes for i in range(n)]
-            for sizes in ((("u", u), ("p", p), ("x", x)), (("y", y), ("new", x)))
+    def function(self, types: Sequence[str]) -> "Function":
+        """As a kernel whose results depend on all that it gets."""
+        kinds = dict(zip((*self.form.read, *self.form.written), types, strict=True))
+        total: Expression = Literal(0.0, FLOAT)
+        for name in self.form.read:
+            given = Local(name, kinds[name])
+            parts = [given] if kinds[name] == FLOAT else [Item(given, Literal(i, INT)) for i in range(self.size(name))]
+            for part in parts:
+                total = Binary("+", total, part, FLOAT)
+        body: list[Statement] = [Assign(Item(Local(name, ARRAY), Literal(i, INT)), "=", total)
+                                 for name in self.form.written for i in range(self.size(name))]  # fmt: skip
+        if self.form.status:
+            body.append(Return(Literal(0, INT)))
+        result = INT if self.form.status else NOTHING
+        return Function(
+            self.prefix + self.name, "A law in C.", tuple(kinds.items()), result, tuple(body), external=self
         )
-        for item in read:
-            total = Binary("+", total, item, FLOAT)
-        body = tuple(Assign(item, "=", total) for item in written)
-        kinds = {"t": FLOAT, "h": FLOAT, "u": ARRAY, "p": CONSTANTS, "x": ARRAY, "y": ARRAY, "new": ARRAY}
-        return Function(f"{self.prefix}law", "A law in C.", tuple(kinds.items()), NOTHING, body, external=self)
+
+    def size(self, name: str) -> int:
+        """Length of an array."""
+        return dict(self.sizes)[{"new": "x", "dx": "x"}.get(name, name)]
+
+    def declaration(self) -> str:
+        """Of the function and of its derivatives."""
+        names = [(self.name, self.form), *([(f"{self.name}_dot", self.form.dot)] if self.dots else [])]
+        return "".join(f"{form.head(self.prefix + name)}\n" for name, form in names)
+
+    def tangent(self, function: "Function") -> str:
+        """C of the tangent `function`: derivatives along each direction, then the values."""
+        known, (read, written) = {name for name, _ in function.parameters}, self.form[:2]
+        lines = [f"double {a}_k[{self.size(a) + 1}];" for a in (*read, *written) if not is_number(a)]
+        lines.append("for (int k = 0; k < LANES; k++) {")
+        for a in (a for a in read if not is_number(a)):
+            value = f"LANE({a}_dot[i], k)" if f"{a}_dot" in known else "0.0"
+            lines.append(f"    for (int i = 0; i < {self.size(a)}; i++) {a}_k[i] = {value};")
+        dots = [f"LANE({a}_dot, k)" if is_number(a) else f"{a}_k" for a in (*read, *written)]
+        lines.append(f"    {self.prefix}{self.name}_dot({', '.join((*read, *dots))});")
+        lines += [f"    for (int i = 0; i < {self.size(a)}; i++) LANE({a}_dot[i], k) = {a}_k[i];" for a in written]
+        call = f"{self.prefix}{self.name}({', '.join((*read, *written))});"
+        return "\n    ".join(["{", *lines, "}", f"{'return ' * self.form.status}{call}"]) + "\n}\n"
 
 
 @dataclass(frozen=True)
@@ -265,6 +297,11 @@ class Program:
 
     functions: dict[str, Function] = field(default_factory=dict)
     constants: dict[str, float | int] = field(default_factory=dict)
+
+    @property
+    def laws(self) -> list[External]:
+        """A function of each law in C that is called."""
+        return list({f.external.prefix: f.external for f in self.functions.values() if f.external}.values())
 
 
 def children(node: Any) -> Iterator[Any]:
@@ -375,7 +412,7 @@ class _Reader:
         """
         python = kernel.py_func if hasattr(kernel, "py_func") else kernel
         if external := getattr(python, "external", None):
-            return self.program.functions.setdefault(f"{external.prefix}law", external.function())
+            return self.program.functions.setdefault(external.prefix + external.name, external.function(types))
         if python in self.reading:
             raise TranslationError(f"{place}: {python.__name__} calls itself; kernels do not recurse")
         known = self.signatures.setdefault(python, {})
@@ -732,7 +769,7 @@ class _KernelReader:
                 raise self.error(node, f"'{name}' is not in the subset: sqrt, floor, ceil, fabs of math; kernels")
         if called is None and name in ("int", "float", "abs"):
             return self.converted(node, name)
-        if not hasattr(called, "py_func"):
+        if not hasattr(called, "py_func") and not hasattr(called, "external"):
             raise self.error(node, f"'{name}' is not a kernel")
         arguments = tuple(self.expression(a) for a in node.args)
         function = self.shared.function(called, tuple(a.type for a in arguments), None, self.place(node))
@@ -834,8 +871,10 @@ def print_c(program: Program, title: str, entries: Sequence[str] = (), static: b
         own = static or function.name not in entries
         signature = Printer(function).signature()
         prototype = "" if own else signature + ";\n\n"
-        if function.external:
-            text = f"{signature};\n"
+        if (law := function.external) and function.name == law.prefix + law.name:
+            text = law.declaration()
+        elif law:
+            text = f"static {signature}\n{law.tangent(function)}"
         elif function.of_rows and own:
             text = _of_rows(function)
         else:

@@ -3,7 +3,7 @@
 Until this module is imported, signals end the process at once: a library that waits for ever at its start would not let
 Python handle them. Then SIGINT, SIGTERM and SIGHUP become exceptions, so that temporary files, extracted units and
 processes are cleaned up. The loop of a rig handles signals itself, see `rtcvt.hil.rig`. A second signal has its usual
-effect.
+effect. With permission to run code of files another process handles them, see `rtcvt.processes.watched`.
 """
 
 import os
@@ -11,9 +11,10 @@ import signal
 import sys
 from types import FrameType
 
-from rtcvt.environment import library_that_fails, prepare
+from rtcvt.environment import ALLOW, library_that_fails, prepare
 from rtcvt.errors import InputError
 from rtcvt.module_path import leave_current_folder
+from rtcvt.processes import watched
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -84,6 +85,8 @@ def main() -> None:
     heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup has it
     for number in heard:
         signal.signal(number, signal.SIG_DFL)
+    if "--allow-code" in sys.argv or os.environ.get(ALLOW) == "1":
+        watched(heard)
     sys.unraisablehook = _not_raised
     try:
         prepare()

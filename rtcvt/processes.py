@@ -5,12 +5,14 @@ A script that imports rtcvt keeps its own module path, which pools and clusters 
 while children of these may start.
 """
 
+import ctypes
 import logging
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from rtcvt.errors import InputError
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
 _log = logging.getLogger("rtcvt")
+
+PATIENCE = 30.0  # [s] time in which a command that was interrupted may write its files
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 def run(
@@ -160,6 +165,50 @@ def _safe_children() -> Iterator[None]:
         yield
     finally:
         change(before)
+
+
+def watched(signals: Sequence[int]) -> None:
+    """Go on in a child process, to which this one hands on these signals: code of files may never return to Python,
+    which handles them. A child that a signal does not end in `PATIENCE` is killed, with all that it started, and so at
+    a second signal; the exit code is that of the child, or of the signal: 130 of SIGINT, else 1."""
+    if not hasattr(os, "fork"):
+        return
+    parent, child = os.getpid(), os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(1)
+        return
+    with suppress(OSError):  # it has done so, or ended
+        os.setpgid(child, child)
+    came: list[int] = []
+
+    def kill(number: int, frame: Any) -> None:
+        del number, frame
+        with suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+
+    def hand_on(number: int, frame: Any) -> None:
+        came.append(number)
+        if len(came) > 1:
+            kill(number, frame)
+        else:
+            os.kill(child, number)
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+
+    signal.signal(signal.SIGALRM, kill)
+    for number in signals:
+        signal.signal(number, hand_on)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code < 0:
+        why = (
+            "code of a file did not return" if came else f"{signal.Signals(-code).name} in code of a file, or a library"
+        )
+        sys.stderr.write(f"error: {why}\n")
+        code = (130 if came[0] == signal.SIGINT else 1) if came else 128 - code
+    raise SystemExit(code)
 
 
 def caught() -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -325,6 +326,41 @@ def test_a_signal_that_a_library_swallows_comes_again(name, code):
     assert (done.returncode, done.stdout) == (code, "cleaned\n")
     assert "Traceback" not in done.stderr
     assert time.monotonic() - began < 5.0
+
+
+CODE = """
+import os, signal, sys, time
+import rtcvt.__main__, rtcvt.cli
+
+def command():
+    print("runs", flush=True)
+    if sys.argv[2] == "loops":  # as machine code that never returns to Python
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    elif sys.argv[2] == "crashes":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif sys.argv[2] == "ends":
+        sys.exit(3)
+    time.sleep(60)
+
+rtcvt.cli.main = command
+rtcvt.__main__.main()
+"""
+
+
+@pytest.mark.parametrize(("does", "signals", "code", "said"), [
+    ("loops", ["SIGINT", "SIGINT"], 130, "code of a file did not return"),
+    ("loops", ["SIGTERM", "SIGTERM"], 1, "code of a file did not return"),
+    ("sleeps", ["SIGINT"], 130, "interrupted"), ("ends", [], 3, ""), ("crashes", [], 139, "SIGSEGV in code of a file"),
+])  # fmt: skip
+def test_permitted_code_that_never_returns_is_ended(does, signals, code, said):
+    words = [sys.executable, "-c", CODE, "--allow-code", does]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "runs\n"
+        for name in signals:
+            process.send_signal(signal.Signals[name])
+            time.sleep(0.3)
+        assert said in process.communicate(timeout=60)[1]
+    assert process.returncode == code
 
 
 CAUGHT = """

@@ -155,6 +155,19 @@ def renamed(error: Callable[[str], InputError], files: Sequence[Path], prefix: s
     return [name if name.startswith(prefix) else prefix + name for name in found]
 
 
+def write_part(error: Callable[[str], InputError], text: str, prefix: str, folder: Path) -> None:
+    """Write C code of others to a folder of sources; all that it defines for others begins with `prefix`.
+
+    Raises
+    ------
+    InputError
+        The compiler refuses it.
+    """
+    part = folder / f"part_{prefix}.c"
+    part.write_text(text, encoding="utf-8", newline="\n")
+    renamed(error, [part], prefix, folder)
+
+
 def defined(error: Callable[[str], InputError], file: Path, folder: Path) -> list[str]:
     """What a C file in a folder defines for others, compiled for a 64-bit Linux.
 
@@ -172,13 +185,13 @@ def defined(error: Callable[[str], InputError], file: Path, folder: Path) -> lis
     return [name for name, binding, section, _ in symbols(data, SHT_SYMTAB) if name and binding and section]
 
 
-def shared_library(text: str, function: str, error: Callable[[str], InputError]) -> Path:
-    """A library of a C file for this machine that has a function; it is compiled once.
+def shared_library(text: str, functions: Sequence[str], error: Callable[[str], InputError]) -> Path:
+    """A library of a C file for this machine that has these functions; it is compiled once.
 
     Raises
     ------
     InputError
-        There is no compiler, it refuses the file, or there is no such function.
+        There is no compiler, it refuses the file, or a function is missing.
     """
     platform = own_platform()
     words = [*FLAGS, "-fvisibility=default", "-w", "part.c", "-lm"]
@@ -189,8 +202,9 @@ def shared_library(text: str, function: str, error: Callable[[str], InputError])
         with temporary_folder() as folder, replaced_on_success(library) as made:
             file = folder / "part.c"
             file.write_text(text, encoding="utf-8", newline="\n")
-            if function not in defined(error, file, folder):
-                raise error(f"a file with the function {function}")
+            if missing := [name for name in functions if name not in defined(error, file, folder)]:
+                needed = f"the function{'s' * (len(functions) > 1)} {', '.join(functions)}"
+                raise error(f"a file with {needed}{f'; there is no {missing[0]}' * (len(functions) > 1)}")
             if said := compile_c(folder, words, made, platform):
                 raise error(f"C code that compiles:\n{said}")
     return library

@@ -50,8 +50,8 @@ from rtcvt.fmu.native.compiler import (
     header_folder,
     missing_package,
     own_platform,
-    renamed,
     source_files,
+    write_part,
 )
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
 from rtcvt.fmu.native.guests import GUEST_FILES, copy_resources, write_guests
@@ -323,9 +323,7 @@ def write_sources(
     for law in laws:
         prefix = f"{identifier}_{law.prefix}"
         kernels = kernels.replace(law.prefix, prefix)
-        part = folder / f"part_{law.prefix}.c"
-        part.write_text(law.text, encoding="utf-8", newline="\n")
-        renamed(partial(InputError, model.name, "c", None), [part], prefix, folder)
+        write_part(partial(InputError, model.name, "c", None), law.text, prefix, folder)
     body = ("#define MEMORY_ACCESS\n\n" if access else "") + OPAQUE * model.opaque + _model_body(model, fmi) + guests
     settings = json.dumps([__version__, identifier, own, kernels, body, seed], sort_keys=True)
     guid = hashlib.sha256(settings.encode()).hexdigest()[:32]
@@ -353,8 +351,7 @@ def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> tuple[
 The contents of the arrays are data of the unit, so this text is the same for all units of a kind.
 A function NAME_tangent computes the same as NAME and, in the companions NAME_dot of its arguments, the derivative
 along the direction that these give."""
-    laws = [f.external for f in program.functions.values() if f.external]
-    return print_c(add_tangents(program, ["rt_initialise", "rt_derivative", "rt_output"]), title), laws
+    return print_c(add_tangents(program, ["rt_initialise", "rt_derivative", "rt_output"]), title), program.laws
 
 
 _MODEL_HEAD = """\

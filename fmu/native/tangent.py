@@ -109,6 +109,8 @@ class _Tangent:
         if self.original.result == FLOAT:
             parameters.append((_RESULT.name, DOTS))
         name = self.original.name + _SUFFIX
+        if (external := self.original.external) and external.dots:
+            return Function(name, "Its tangent.", tuple(parameters), self.original.result, (), external=external)
         body = _without_unread(tuple(self.block(self.original.body)), {name for name, _ in parameters})
         used = {part.name for s in self.original.body for part in walk(s) if isinstance(part, Local)}
         if any(n + _DOT in used for n in used):

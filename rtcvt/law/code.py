@@ -23,7 +23,8 @@ order of the file, which gives the start values of the states, too. It keeps to 
 becomes C in an exported unit, with the same bits.
 
 A file of this kind is a program, and runs only with permission: ``rtcvt --allow-code simulate ...``, or the environment
-variable RTCVT_ALLOW_CODE=1. Nothing limits its time: a law that loops for ever hangs the command.
+variable RTCVT_ALLOW_CODE=1. Nothing limits its time: a law that loops for ever is killed 30 s after Ctrl-C, or at a
+second one.
 """
 
 import ast
@@ -42,26 +43,21 @@ import numpy as np
 from rtcvt.environment import ALLOW
 from rtcvt.errors import InputError
 from rtcvt.files import read_text
-from rtcvt.kernel import kernel
-from rtcvt.law import kernels
-from rtcvt.law.in_c import compiled
+from rtcvt.kernel import OK, kernel
+from rtcvt.law import contract, kernels
+from rtcvt.law.in_c import LAW, Form, compiled, is_number
 from rtcvt.law.kernels import D
 from rtcvt.lazily import lazily
 from rtcvt.model.places import entry
 
 GUARD = 8  # places behind an array that a trial watches
-ARGUMENTS = ["t", "h", "u", "p", "x", "y", "new"]
+ARGUMENTS = [*LAW.read, *LAW.written]
+KERNELS = ("values", "following", "begin", "initialise", "derivative", "output", "advance", "step")
 _require_subset = lazily("rtcvt.fmu.translate:require_subset")
 
 
-def call(t, h, u, p, x, y, new):
-    """Of the file."""
-
-
-@kernel
 def law(t, h, u, p, x, y, new):
-    """Of the file, in C."""
-    call(t, h, u, p, x, y, new)
+    """Of the file."""
 
 
 @kernel
@@ -73,12 +69,14 @@ def values(t, h, x, u, p, data, y, r):
 
 @kernel
 def following(t, h, x, u, p, data, y, new, r):
-    """Outputs, and states at the next sample."""
+    """Outputs, and states at the next sample; returns the status."""
     law(t, h, u, p, x[0 : entry(D.N_S, data)], y, new)
+    return OK
 
 
 def kernels_of(path: Path, in_c: bool, sizes: dict[str, int], error: Callable[[str], InputError]) -> ModuleType:
-    """`initialise`, `derivative`, `output` and `step` of a law in a file, in C (`rtcvt.law.in_c`) or Python.
+    """`initialise`, `derivative`, `output` and `step` of a law in a file, in C (`rtcvt.law.in_c`) or Python; `contract`
+    is true of four functions in C, `opaque` of C without derivatives.
 
     Parameters
     ----------
@@ -100,8 +98,8 @@ def kernels_of(path: Path, in_c: bool, sizes: dict[str, int], error: Callable[[s
     try:
         text = read_text(path)
         if in_c:
-            call, in_kernels, external = compiled(path, text, sizes, error)
-            found = _around_c(in_kernels, external)
+            calls, in_kernels = compiled(path, text, sizes, error)
+            found = _around_c(tuple(in_kernels.items()))
         else:
             found = _loaded(path, text)
             given = found.law
@@ -109,22 +107,29 @@ def kernels_of(path: Path, in_c: bool, sizes: dict[str, int], error: Callable[[s
                 raise TypeError(f"it has no kernel law({', '.join(ARGUMENTS)})")
             _require_subset(given, ["float64"] * 2 + ["constants"] * 2 + ["array"] * 3)
             _require_places(text, {**sizes, "new": sizes["x"]})
-            call = given.py_func
-        arrays = {name: np.zeros(n) for name, n in sizes.items()}
-        room = GUARD if in_c else 0  # Python refuses such places
-        written = {name: np.full(sizes[of] + room, np.inf) for name, of in (("y", "y"), ("new", "x"))}
-        with np.errstate(all="ignore"):
-            call(0.0, 1.0, arrays["u"], arrays["p"], arrays["x"], *written.values())
-        for (name, a), of in zip(written.items(), ("y", "x"), strict=True):
-            for k in range(len(a)):
-                if np.isposinf(a[k]) == (k < sizes[of]):
-                    does = f"does not write {name}[{k}]" if k < sizes[of] else f"writes {name}[{k}], beyond its end"
-                    raise ValueError(f"it {does}")
+            calls = {"law": (LAW, given.py_func)}
+        for name, (form, call) in calls.items():
+            _try(name, form, call, {**sizes, "new": sizes["x"], "dx": sizes["x"]}, GUARD if in_c else 0)
     except InputError:
         raise
     except (Exception, SystemExit) as failure:
         raise error(f"a law: {type(failure).__name__}: {failure}") from None
     return found
+
+
+def _try(name: str, form: Form, call: Callable[..., Any], sizes: dict[str, int], room: int) -> None:
+    """Call a function at zero, and refuse it if it leaves a place out or writes beyond the end: in Python, without
+    `room`, an error."""
+    n = {a: 0 if is_number(a) else sizes[a.removesuffix("_dot")] for a in (*form.read, *form.written)}
+    given = [float(a == "h") if is_number(a) else np.zeros(n[a]) for a in form.read]
+    written = [np.full(n[a] + room, np.inf) for a in form.written]
+    with np.errstate(all="ignore"):
+        call(*given, *written)
+    for a, found in zip(form.written, written, strict=True):
+        for k in range(len(found)):
+            if np.isposinf(found[k]) == (k < n[a]):
+                does = f"does not write {a}[{k}]" if k < n[a] else f"writes {a}[{k}], beyond its end"
+                raise ValueError(f"{'it' if name == 'law' else name} {does}")
 
 
 def _require_places(text: str, sizes: dict[str, int]) -> None:
@@ -150,23 +155,27 @@ def _loaded(path: Path, text: str) -> ModuleType:
 
 
 @cache
-def _around_c(in_kernels: Any, external: Any) -> ModuleType:
-    """The kernels around the law of a file in C."""
-    found = _around(external.prefix, {"call": in_kernels})
-    found.law.py_func.external = external
+def _around_c(functions: Any) -> ModuleType:
+    """The kernels around the functions of a file in C."""
+    given, external = dict(functions), functions[0][1].external
+    four = "law" not in given
+    found = _around(
+        external.prefix, {f"c_{k}": v for k, v in given.items()} if four else given, contract if four else None
+    )
+    vars(found).update(opaque=not external.dots, contract=four)
     return found
 
 
-def _around(digest: str, given: dict[str, Any]) -> ModuleType:
-    """The kernels around a law that is `given`, or calls what is."""
+def _around(digest: str, given: dict[str, Any], pattern: ModuleType | None = None) -> ModuleType:
+    """The kernels around functions that are `given`."""
     own = ModuleType(f"rtcvt.law.of_{digest}")
     sys.modules[own.__name__] = own
     part = vars(own)
-    part.update(given)
-    names = ("law", "values", "following", "initialise", "derivative", "output", "advance", "step")
-    for name in names[len(given.keys() & {"law"}) :]:
-        source = globals() if name in globals() else vars(kernels)
+    part.update(given, opaque=False, contract=False)
+    first = globals() if pattern is None else vars(pattern)
+    for name in KERNELS:
+        source = first if hasattr(first.get(name), "py_func") else vars(kernels)
         code = source[name].py_func.__code__
-        part.update({used: source[used] for used in code.co_names if used in source and used not in (*names, *given)})
+        part.update({used: source[used] for used in code.co_names if used in source and used not in (*KERNELS, *given)})
         part[name] = kernel(FunctionType(code, part, name))
     return own

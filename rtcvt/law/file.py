@@ -504,7 +504,8 @@ class _Writer:
         of: Any = self._code() if law.python or law.c else kernels
         return model_of(
             law, "rigid", table, of, n_work=data.place_blocks(), data=data.array(), step_size=law.solver.step,
-            internal_step=data[D.INTERNAL_STEP], discrete=bool(table.states), opaque=bool(law.c),
+            internal_step=data[D.INTERNAL_STEP], opaque=getattr(of, "opaque", False),
+            discrete=bool(table.states) and (law.sample is not None or not getattr(of, "contract", False)),
         )  # fmt: skip
 
     def _write(self, data: Constants) -> None:
@@ -535,7 +536,11 @@ class _Writer:
         if found is None:
             raise self.error(key, name, "a file in the folder of this one")
         sizes = {"u": len(self.inputs), "p": len(self.parameters), "x": len(self.next), "y": len(law.outputs)}
-        return kernels_of(found, bool(law.c), sizes, lambda allowed: self.error(key, name, allowed))
+        kernels = kernels_of(found, bool(law.c), sizes, lambda allowed: self.error(key, name, allowed))
+        for state, x in law.states.items():
+            if kernels.contract and "start" in x.model_fields_set:
+                raise self.error(f"states.{state}.start", x.start, "nothing: the function initialise has it")
+        return kernels
 
     def _variables(self) -> Table:
         law, table = self.law, Table()

@@ -170,13 +170,23 @@ def values(t, h, x, u, p, data, y, r):
 
 @kernel
 def following(t, h, x, u, p, data, y, new, r):
-    """Outputs, and states at the next sample."""
+    """Outputs, and states at the next sample; returns the status."""
     load(t, h, x, u, data, r)
     execute(entry(D.N_START, data), entry(D.N_CODE, data), data, r)
     for i in range(entry(D.N_Y, data)):
         y[i] = r[register(D.OUTPUT, i, data)]
     for i in range(entry(D.N_S, data)):
         new[i] = r[register(D.NEXT, i, data)]
+    return OK
+
+
+@kernel
+def begin(p, data, u, x, r):
+    """Start state from the start values; returns the status."""
+    execute(0, entry(D.N_START, data), data, r)
+    for i in range(entry(D.N_S, data)):
+        x[i] = r[register(D.START, i, data)]
+    return OK
 
 
 @kernel
@@ -187,10 +197,9 @@ def initialise(p, data, u, x, work):
         r[entry(D.PARAMETERS, data) + i] = p[i]
     for i in range(entry(D.N_CONSTANTS, data)):
         r[entry(D.NUMBERS, data) + i] = data[entry(D.CONSTANTS, data) + i]
+    if begin(p, data, u, x, r) == FAILED:
+        return FAILED
     n = entry(D.N_S, data)
-    execute(0, entry(D.N_START, data), data, r)
-    for i in range(n):
-        x[i] = r[register(D.START, i, data)]
     if data[D.SAMPLE] > 0.0:
         values(0.0, data[D.SAMPLE], x, u, p, data, x[n : n + entry(D.N_Y, data)], r)
         x[n + entry(D.N_Y, data)] = 0.0
@@ -234,22 +243,24 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def advance(t, h, x, u, p, data, work):
-    """One internal step in place."""
+    """One internal step in place; returns the status."""
+    status = OK
     r = work[entry(D.REGISTERS, data) : entry(D.SAVED, data)]
     n = entry(D.N_S, data)
     new = work[entry(D.FOLLOWING, data) : entry(D.FOLLOWING, data) + n]
     due = n + entry(D.N_Y, data)
     if data[D.SAMPLE] == 0.0:
-        following(t, h, x, u, p, data, work[entry(D.NEW, data) : entry(D.FOLLOWING, data)], new, r)
+        status = following(t, h, x, u, p, data, work[entry(D.NEW, data) : entry(D.FOLLOWING, data)], new, r)
         for i in range(n):
             x[i] = new[i]
     else:
         if is_due(x, data):
-            following(t, data[D.SAMPLE], x, u, p, data, x[n:due], new, r)
+            status = following(t, data[D.SAMPLE], x, u, p, data, x[n:due], new, r)
             for i in range(n):
                 x[i] = new[i]
             x[due] += data[D.SAMPLE]
         x[due] = x[due] - h if x[due] > h else 0.0
+    return status
 
 
 @kernel
@@ -261,8 +272,12 @@ def step(t, h, x, u, p, data, y, work):
     steps = enter(t, h, data[D.INTERNAL_STEP], entry(D.N_U, data), u, n_x, x, saved)
     if steps == 0:
         return FAILED
+    worst = OK
     for k in range(steps):
-        advance(t + k * (h / steps), h / steps, x, u, p, data, work)
+        status = advance(t + k * (h / steps), h / steps, x, u, p, data, work)
+        worst = status if status > worst else worst
     new = work[entry(D.NEW, data) : entry(D.FOLLOWING, data)]
     output(t + h, x, u, p, data, new, work)
-    return leave(True, n_x, x, saved, n_y, new, y)
+    if leave(worst < FAILED, n_x, x, saved, n_y, new, y) == FAILED:
+        return FAILED
+    return worst

@@ -191,7 +191,7 @@ def graph_of(system: System, models: Mapping[str, Model]) -> Graph:
     """
     flanges = {f.path: f for name, model in models.items() for f in flanges_of(name, model).values()}
     graph = Graph(system, dict(models))
-    groups = _Groups()
+    groups = Groups()
     keys: dict[str, str] = {}
     for k, text in enumerate(system.connect):
         key = f"connect[{k}]"
@@ -255,8 +255,8 @@ def with_expressions(system: System, models: Mapping[str, Model]) -> System:
     return system.model_copy(update={"connect": tuple(connect), "components": {**system.components, **laws}})
 
 
-class _Groups:
-    """Sets of ends that are the same node."""
+class Groups:
+    """Sets of names that are joined, such as the ends at a node."""
 
     def __init__(self) -> None:
         self.of: dict[str, list[str]] = {}
@@ -294,7 +294,7 @@ def _require_flange(
 
 
 def _number_nodes(
-    system: System, graph: Graph, groups: _Groups, flanges: Mapping[str, Flange], keys: Mapping[str, str]
+    system: System, graph: Graph, groups: Groups, flanges: Mapping[str, Flange], keys: Mapping[str, str]
 ) -> None:
     number: dict[str, int] = {}
     shafted = {end for shaft in system.shafts.values() for end in shaft.between}

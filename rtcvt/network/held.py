@@ -2,9 +2,9 @@
 
 Tools that import SSP exchange outputs at communication points and let all units step at once, with constant inputs. A
 node is then a pair of connections: one flange has its speed as output and a torque as input, ``load``, with the sign of
-the neighbour; the other has the speed as input, through a stiff coupling if it is an inertia itself. With constant
-inputs that is of order 1, and stable only up to some step H. Linearised, each part is advanced exactly, and inputs are
-one step late::
+the neighbour; the other has the speed as input, through a stiff coupling if it is an inertia itself. Components at any
+other node are one unit, which is solved as a whole. With constant inputs that is of order 1, and stable only up to some
+step H. Linearised, each part is advanced exactly, and inputs are one step late::
 
     x_i(t + H) = exp(A_i H) x_i + integral of exp(A_i s) ds B_i u_i,    y_i = C_i x_i + D_i u_i,    u_i = y_j
 
@@ -12,7 +12,7 @@ one step late::
 points of the system's first scenario, solved as a whole.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.model import Instance, Model, Variable
-from rtcvt.network.file import Flange, System, flanges_of
+from rtcvt.network.file import Flange, Graph, Groups, System, flanges_of
 from rtcvt.network.model import build_system, component_model, components_of
+from rtcvt.numerics.linearisation import linearise
 from rtcvt.scenario import apply_parameters, sample_inputs
 
 STEPS = np.geomspace(1e-4, 0.1, 61)  # [s] range of the search for the limit
@@ -52,55 +53,98 @@ class Parts:
 def parts_of(system: Unit) -> Parts:
     """The parts of a system and pairs of connections in place of its nodes.
 
-    A signal from the speed of a flange that now has this speed as input begins at the source of the speed.
+    A node is such a pair if it has two flanges, of which one has an input ``load`` and the other can take a speed. The
+    components at any other node, and at the ends of a shaft, are one part together, solved as a whole: importers pass
+    one output to one input, so they add no torques, and speeds that are one admit no delay. A signal from the speed of
+    a flange that now has this speed as input begins at the source of the speed.
 
     Raises
     ------
     InputError
-        Not a system, or a node is no pair: ground, a shaft, more than two flanges, or none with a load.
+        Not a system.
     """
     if not isinstance(system, System):
         raise InputError(system.source, "kind", system.kind, "system; one unit becomes an FMU: rtcvt export")
     graph = components_of(system)
-    system = graph.system
-    if system.shafts:
-        raise _no_pair(system, f"shafts.{next(iter(system.shafts))}", None, "no shaft between parts that are units")
-    models = dict(graph.models)
+    system, models, groups = graph.system, dict(graph.models), Groups()
+    shafted = {k for ends in graph.shafts.values() for k in ends}
+    pairs: dict[int, tuple[Flange, Flange]] = {}
+    for k, (node, grounded) in enumerate(zip(graph.nodes, graph.grounded, strict=True)):
+        pair = None if grounded or k in shafted or len(node) != 2 else _pair(system, models, node)
+        if pair is None:
+            groups.join([f.component for f in node])
+        else:
+            pairs[k] = pair
+    for ends in graph.shafts.values():
+        groups.join([f.component for k in ends if k >= 0 for f in graph.nodes[k]])
     links = [((s.start, s.output.name), (s.end, s.input.name)) for s in graph.signals]
     speeds: dict[tuple[str, str], tuple[str, str]] = {}  # source of the speed of a flange
-    for node, grounded in zip(graph.nodes, graph.grounded, strict=True):
-        named = " - ".join([*(f.path for f in node), *(["ground"] if grounded else [])])
-        loads = [f for f in node if f.sign < 0.0]
-        if grounded or len(node) != 2 or not loads:
-            pair = "a pair of flanges: importers pass one output to one input and add no torques"
-            load = "a pair of which one flange has an input 'load' for the torque of the other"
-            raise _no_pair(system, "connect", named, pair if grounded or len(node) != 2 else load)
-        a = loads[0]
-        b = next(f for f in node if f is not a)
+    for k, (a, b) in list(pairs.items()):
+        if groups.of.get(a.component, a) is groups.of.get(b.component, b):
+            del pairs[k]
+            continue
         if b.sign != 0.0:
-            b = _with_speed(system, models, b, named)
+            models[b.component] = _with_speed(system, models, b)
+            b = flanges_of(b.component, models[b.component])[b.name]
         speeds[b.component, b.input.name] = a.component, a.output.name
         links.append(((b.component, b.output.name), (a.component, a.input.name)))
     links = [(speeds.get(start, start), end) for start, end in links] + [(start, end) for end, start in speeds.items()]
-    ports = {(name, v.name): v for name, model in models.items() for v in model.variables}
-    return Parts(system, models, tuple(Connection(a[0], ports[a], b[0], ports[b]) for a, b in links))
+    parts, place = _grouped(graph, models, pairs, groups)
+    connections = []
+    for link in links:
+        (start, y), (end, u) = ((place[n], f"{n}.{port}") if n in place else (n, port) for n, port in link)
+        if start != end or start in models:  # else it is within a part
+            connections.append(Connection(start, parts[start].by_name[y], end, parts[end].by_name[u]))
+    return Parts(system, parts, tuple(connections))
 
 
-def _no_pair(system: System, key: str, value: str | None, allowed: str) -> InputError:
-    """A system cannot be parts whose outputs are passed to inputs."""
-    return InputError(system.source, key, value, f"{allowed}; rtcvt export makes one FMU of the whole system")
+def _pair(system: System, models: Mapping[str, Model], node: list[Flange]) -> tuple[Flange, Flange] | None:
+    """The flange of a node that gives the speed, and the one that takes it, if there are such."""
+    for a, b in (node, node[::-1]):
+        if a.sign < 0.0:
+            try:
+                if b.sign != 0.0:
+                    _with_speed(system, models, b)
+            except InputError:
+                continue
+            return a, b
+    return None
 
 
-def _with_speed(system: System, models: dict[str, Model], flange: Flange, named: str) -> Flange:
-    """The flange with a speed as input; the model of its component is replaced."""
+def _with_speed(system: System, models: Mapping[str, Model], flange: Flange) -> Model:
+    """The model of a component whose flange has a speed as input."""
     name = flange.component
     taken = {f.name: "speed" for f in flanges_of(name, models[name]).values() if f.sign == 0.0}
-    try:
-        models[name] = component_model(system, name, {**taken, flange.name: "speed"})
-    except InputError:
-        allowed = f"a flange with a speed as input; an inertia is at {flange.path}, with no coupling between"
-        raise _no_pair(system, "connect", named, allowed) from None
-    return flanges_of(name, models[name])[flange.name]
+    return component_model(system, name, {**taken, flange.name: "speed"})
+
+
+def _grouped(
+    graph: Graph, models: Mapping[str, Model], pairs: Collection[int], groups: Groups
+) -> tuple[dict[str, Model], dict[str, str]]:
+    """Models of the parts, and for each component in a part of several its name."""
+    system, parts = graph.system, dict(models)
+    place: dict[str, str] = {}
+    for group in groups:
+        own = {name: model for name, model in models.items() if name in group}
+        flanges = {f.path: f for name, model in own.items() for f in flanges_of(name, model).values()}
+        nodes = [k for k, node in enumerate(graph.nodes) if k not in pairs and node[0].component in own]
+        number = {-1: -1} | {k: i for i, k in enumerate(nodes)}
+        shafts = {n: (number[a], number[b]) for n, (a, b) in graph.shafts.items() if {a, b} & {*nodes}}
+        name = "_".join(own)
+        while name in parts:
+            name += "_"
+        update = {"name": name, "scenario": (), "description": f"{', '.join(own)} of {system.name}",
+                  "components": {n: system.components[n] for n in own},
+                  "shafts": {n: system.shafts[n] for n in shafts}}  # fmt: skip
+        signals = [s._replace(output=own[s.start].by_name[s.output.name], input=own[s.end].by_name[s.input.name])
+                   for s in graph.signals if s.start in own and s.end in own]  # fmt: skip
+        inner = Graph(system.model_copy(update=update), own, [[flanges[f.path] for f in graph.nodes[k]] for k in nodes],
+                      [graph.grounded[k] for k in nodes], shafts, signals)  # fmt: skip
+        whole = name, build_system(inner.system, graph=inner)
+        first = next(iter(own))
+        parts = dict(whole if n == first else (n, m) for n, m in parts.items() if n == first or n not in own)
+        place |= dict.fromkeys(own, name)
+    return parts, place
 
 
 class _Linear(NamedTuple):
@@ -112,18 +156,11 @@ class _Linear(NamedTuple):
     D: NDArray[np.float64]
 
 
-def _linear(part: Instance, inputs: list[Variable]) -> _Linear:
-    model = part.model
-    n, m = len(model.states), len(inputs)
-    assert model.coupling is not None
-    f, jac, row, column = np.zeros(n), np.zeros(n * n), np.zeros(n), np.zeros(n)
-    at = part.x, part.u, part.p, model.data
-    model.coupling.linearise(0.0, *at, f, jac, part.work)
-    B, C, D = np.zeros((n, m)), np.zeros((m, n)), np.zeros((m, m))
-    for k, v in enumerate(inputs):
-        D[k, k] = model.coupling.port(v.index, *at, row, column, part.work)
-        C[k], B[:, k] = row, column
-    return _Linear(jac.reshape(n, n), B, C, D)
+def _linear(part: Instance, inputs: list[Variable], outputs: list[str]) -> _Linear:
+    found = linearise(part)
+    u = [found.inputs.index(v.name) for v in inputs]
+    y = [found.outputs.index(name) for name in outputs]
+    return _Linear(found.A, found.B[:, u], found.C[y], found.D[np.ix_(y, u)])
 
 
 def _points(parts: Parts, names: list[str]) -> Iterator[dict[str, Instance]]:
@@ -145,10 +182,12 @@ def _points(parts: Parts, names: list[str]) -> Iterator[dict[str, Instance]]:
         if k % max(steps, 1) == 0:
             for name, part in here.items():
                 for s in part.model.states:
-                    part.x[s.index] = running.x[places[f"{name}.{s.name}"]] if f"{name}.{s.name}" in places else 0.0
+                    at = places.get(f"{name}.{s.name}", places.get(s.name))  # the latter in a part of several
+                    part.x[s.index] = 0.0 if at is None else running.x[at]
             for c in parts.connections:
                 if c.end in here:
-                    here[c.end].u[c.input.index] = running.get(f"{c.start}.{c.output.name}")
+                    full = f"{c.start}.{c.output.name}"
+                    here[c.end].u[c.input.index] = running.get(full if full in whole.by_name else c.output.name)
             yield here
         if u is not None and k < steps * POINTS:
             running.u[:] = u[k]
@@ -172,8 +211,11 @@ def stable_step(parts: Parts) -> float:
         flange = next(f for f in flanges_of(c.start, parts.models[c.start]).values() if f.output.name == c.output.name)
         source[k, place[c.start, flange.input.name]] = 1.0
     limit = len(STEPS)
+    given = {name: {f.input.name: f.output.name for f in flanges_of(name, parts.models[name]).values()} for name in own}
     for here in _points(parts, list(own)):
-        linear = {name: _linear(part, own[name]) for name, part in here.items()}
+        linear = {
+            name: _linear(part, own[name], [given[name][v.name] for v in own[name]]) for name, part in here.items()
+        }
         at = {name: [place[name, v.name] for v in own[name]] for name in linear}
         growth = UNSTABLE_GROWTH + 2.0 * max(0.0, _growth(linear, at, source))
         for k, H in enumerate(STEPS[:limit]):

@@ -94,8 +94,10 @@ def component_model(system: System, name: str, speeds: Mapping[str, str] | None 
     return with_values(system, name, model)
 
 
-def build_system(system: System, fidelity: str = "system", substeps: int | None = None) -> Model:
-    """The real-time model of a system.
+def build_system(
+    system: System, fidelity: str = "system", substeps: int | None = None, graph: Graph | None = None
+) -> Model:
+    """The real-time model of a system, or of a part of it with its own `graph`.
 
     Raises
     ------
@@ -104,7 +106,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
         of a million internal ones.
     """
     del fidelity
-    graph = components_of(system)
+    graph = graph or components_of(system)
     system = graph.system
     order = sorted(graph.models, key=lambda name: not graph.joined(name))  # those with connected flanges first
     data = Constants(D)

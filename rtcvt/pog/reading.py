@@ -137,7 +137,8 @@ def _check_elements(unit: GearSystem) -> None:
     if elements:
         require(len(elements) <= _MAX_ELEMENTS, "clutches", len(elements), f"at most {_MAX_ELEMENTS} elements")
         key = next(iter(elements))
-        require(unit.moving is None, "variables", unit.moving, f"a fixed geometry, as there is '{key}'")
+        fixed = f"a fixed geometry, as there is '{key}'; parts that move may be another unit of a system"
+        require(unit.moving is None, "variables", unit.moving, fixed)
         method = unit.solver.method
         require(method == "rosenbrock", "solver.method", method, f"'rosenbrock', as there is '{key}'")
 

@@ -130,3 +130,17 @@ def test_sources_that_cannot_be_within_a_unit(changes, without, said, tmp_path, 
     with pytest.raises(InputError, match=r"components.a.fmu = 'tiny.fmu': " + said):
         export_native(loaded, "system", tmp_path / "whole.fmu")
     assert not (tmp_path / "whole.fmu").exists()
+
+
+@mistakes
+def test_fmus_of_fmi_3_that_cannot_be_within_a_unit(file, old, new, said, tmp_path, monkeypatch):
+    monkeypatch.setenv(ALLOW, "1")
+    given = export_native(load_unit(DATA / "units" / "foreign_law.toml"), "rigid", tmp_path / "given.fmu", fmi=3)
+    with zipfile.ZipFile(given) as archive, zipfile.ZipFile(tmp_path / "tcu.fmu", "w") as changed:
+        for name in archive.namelist():
+            text = archive.read(name)
+            assert name != file or old.encode() in text
+            changed.writestr(name, text.replace(old.encode(), new.encode()) if name == file else text)
+    loaded = system(text_of("units/foreign_system.toml"), tmp_path)
+    with pytest.raises(InputError, match=f"components.tcu.fmu = 'tcu.fmu': {said}"):
+        export_native(loaded, "system", tmp_path / "whole.fmu")

@@ -12,7 +12,7 @@ import pytest
 from commands import command_line
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from native_host import Hosted, reference, run
+from native_host import H, Hosted, inputs, reference, run
 from rows import DATA, mistakes, text_of
 
 from rtcvt.engine.grid import lookup
@@ -21,11 +21,12 @@ from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.gradient import sensitivities
 from rtcvt.fmu.native.export import export_native
-from rtcvt.kernel import FAILED, OK
+from rtcvt.kernel import FAILED, OK, SATURATED
 from rtcvt.kind import load_unit
 from rtcvt.law import code as page
 from rtcvt.law.file import _Writer
 from rtcvt.law.kernels import D
+from rtcvt.numerics.linearisation import linearise
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_unit_file
 
@@ -252,7 +253,7 @@ def test_a_law_in_a_file_has_the_bits_of_equations_and_of_its_unit(name, code, i
     assert one.get("tcu.slow") == 2.0 * one.get("cycle.cycle.v") > 2.0
     if name == "my_law.c":
         assert model.opaque
-        with pytest.raises(InputError, match="no law in C in a run with derivatives"):
+        with pytest.raises(InputError, match="a law in C with its derivatives"):
             sensitivities(model, whole.scenario[0], 1e-3, ["tcu.k"])
 
 
@@ -297,6 +298,76 @@ def test_mistakes_in_c(old, new, message, tmp_path, monkeypatch):
     assert (old in C_CODE) != (old in IN_C)
     with pytest.raises(InputError, match=message):
         in_python(tmp_path, C_CODE.replace(old, new, 1), IN_C.replace(old, new, 1), "my_law.c").build()
+
+
+FOUR, IN_FOUR = text_of("units/four.c"), text_of("units/four.toml")
+
+
+def four(folder, code=FOUR, text=IN_FOUR):
+    return in_python(folder, code, text, "four.c")
+
+
+@pytest.mark.needs("cc")
+def test_four_functions_in_c(tmp_path, monkeypatch):
+    """Bits in both versions of FMI, and derivatives of the unit, of its start and of a run beside differences."""
+    monkeypatch.setenv(ALLOW, "1")
+    unit = four(tmp_path)
+    model, scenario = unit.build(), unit.scenario[0]
+    one = model.instantiate()
+    one.initialise()
+    paths = [export_native(unit, "rigid", tmp_path / f"{fmi}.fmu", fmi=fmi) for fmi in (2, 3)]
+    runs = [fmpy.simulate_fmu(str(path), stop_time=0.05, step_size=H, output_interval=H)["y"] for path in paths]
+    assert runs[0].tolist() == runs[1].tolist()
+    assert np.ptp(runs[0]) > 0.5
+    hosted = Hosted(Path(fmpy.extract(str(tmp_path / "2.fmu"), str(tmp_path / "unit"))))
+    assert hosted.description.modelExchange is not None
+    assert run(hosted.start(), model, 0, 50) == reference(model, 50)
+    for k in range(50):
+        one.u[0] = inputs(model, k)["v"]
+        one.step(H)
+    by = linearise(one)
+    of, known = (["y", "der(state.slow)", "der(state.whole)"], ["v", "state.slow", "state.whole"])
+    columns = [hosted.fmi.getDirectionalDerivative([*map(hosted.reference, of)], [hosted.reference(n)], [1.0])
+               for n in known]  # fmt: skip
+    np.testing.assert_allclose(np.transpose(columns), np.block([[by.D, by.C], [by.B, by.A]]), rtol=1e-7, atol=1e-8)
+    d = 1e-6
+    found = sensitivities(model, scenario, H, ["T", "k"])
+    for k, (name, value) in enumerate({"T": 0.5, "k": 2.0}.items()):
+        sides = [simulate(model, scenario, parameters={name: value + side})["y"] for side in (d, -d)]
+        np.testing.assert_allclose(
+            found.derivatives["y"][:, k], (sides[0] - sides[1]) / (2.0 * d), rtol=1e-6, atol=1e-8
+        )
+
+
+@pytest.mark.needs("cc")
+def test_statuses_and_samples_of_four_functions(tmp_path, monkeypatch):
+    """A limit, a step that fails and a start that fails; with a sample time the states are constant between samples."""
+    monkeypatch.setenv(ALLOW, "1")
+    one = four(tmp_path).build().instantiate()
+    one.initialise()
+    for v, status in ((6.0, SATURATED), (10.0, FAILED), (1.0, OK)):
+        before = one.x.copy()
+        one.set("v", v)
+        assert one.step(H) == status
+        assert (status == FAILED) == (one.x.tolist() == before.tolist())
+    one.set("T", -1.0)
+    with pytest.raises(InputError, match="no finite start"):
+        one.initialise()
+    one = four(tmp_path, text=f'sample = "10 ms"\n{IN_FOUR}').build().instantiate()
+    assert one.model.discrete
+    one.initialise()
+    rows = [[*one.x, one.step(H)] for _ in range(20)]
+    assert [k for k in range(19) if rows[k][0] != rows[k + 1][0]] == [0, 10]
+    assert rows[1][0] == (0.25 * 1.5 + 0.02 * 1.5**2) / 1.02  # one implicit step of 10 ms
+
+
+@pytest.mark.needs("cc")
+@mistakes
+def test_mistakes_in_four_functions(old, new, message, tmp_path, monkeypatch):
+    monkeypatch.setenv(ALLOW, "1")
+    assert (old in FOUR) != (old in IN_FOUR)
+    with pytest.raises(InputError, match=message):
+        four(tmp_path, FOUR.replace(old, new), IN_FOUR.replace(old, new, 1)).build()
 
 
 SYSTEM = text_of("units/lawful_system.toml")

@@ -37,7 +37,7 @@ def coupled(request):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    return cache(lambda name: export_ssp(parts_of(load_unit(name)), tmp_path_factory.mktemp("ssp") / f"{name}.ssp"))
+    return cache(lambda name: export_ssp(parts_of(load_unit(name)), tmp_path_factory.mktemp("ssp") / "system.ssp"))
 
 
 @pytest.fixture(scope="module")
@@ -90,17 +90,12 @@ def test_description_is_valid_and_complete(coupled, archive):
 
 # SSP 1.0, 5.3.3: owner and kind of the connectors at both ends; an element is named, the system is not
 ALLOWED = {*map(tuple, tables("fmi/ssp.toml")["allowed"])}
-WITHOUT = tables("fmi/ssp.toml")["without"]  # why a shipped system is no archive
 
 
 @pytest.mark.parametrize("ssp", [1, 2])
 @pytest.mark.parametrize("name", shipped_units("system"))
 def test_connections_are_of_kinds_that_the_standard_allows(name, ssp, monkeypatch):
     monkeypatch.setattr("rtcvt.fmu.ssp.stable_step", lambda parts: 1e-3)
-    if name in WITHOUT:
-        with pytest.raises(InputError, match=WITHOUT[name]):
-            parts_of(load_unit(name))
-        return
     parts = parts_of(load_unit(name))
     root = system_description(parts, ssp)
     kinds = {("", c.get("name")): f"system {c.get('kind')}" for c in root.iterfind("*/ssd:Connectors/*", SPACES)}
@@ -276,22 +271,38 @@ def test_fmpy_gives_the_same_bits(coupled, archive):
         assert np.array_equal(other[name], own[name][after:]), name
 
 
-@pytest.mark.parametrize("name", ["vehicle_wltc", slow("vehicle_kers"), slow("car_cvt")])
-def test_fmpy_at_the_stated_step_agrees_with_simulate(name, written):
-    """Fuel and speeds within 2 % of the largest, from the archive alone."""
-    archive = written(name)
+CARS = sorted(shipped_units("system").keys() - {"vehicle_wltc", "car_electric"})
+BOUND = {"car_hybrid": 0.04, "car_automatic": 0.06}  # clutches close some steps later
+
+
+@pytest.mark.parametrize("name", ["vehicle_wltc", "car_electric", *map(slow, CARS)])
+def test_fmpy_at_the_stated_step_agrees_with_simulate(name, written, tmp_path):
+    """Fuel within 0.5 % and speeds within 2 % of the largest, from the archive alone."""
+    source = name
+    if name == "all_wheel_drive":  # with a torque, since a scenario is not in the archive
+        text = shipped_units("system")[name].read_text().partition('parameters = { "vehicle.road')[0]
+        unit = 'centre = { unit = "differential", '
+        (source := tmp_path / "mine.toml").write_text(text.replace(unit, f'{unit}inputs = {{ "pinion.tau" = 60 }}, '))
+    archive = written(source)
     with zipfile.ZipFile(archive) as opened:
         root = etree.fromstring(opened.read("SystemStructure.ssd"))
     (stated,) = (e.get("baseStepSize") for e in root.iter() if e.tag.endswith("FixedStepAlgorithm"))
     step, duration = float(stated), 20.0
     other = simulate_ssp(str(archive), stop_time=duration - step / 2, step_size=step)
-    own = load(name).simulate(duration=duration)
-    speeds = [n for n in other.dtype.names if n in own.names and n.endswith((".v", ".w", "fuel.m"))]
+    own = load(source).simulate(duration=duration)
+    names = {n: n if n in own.names else n.partition(".")[2] for n in other.dtype.names}  # within a part of several,
+    speeds = [
+        n
+        for n in names
+        if names[n] in own.names and n.endswith((".v", ".w", "fuel.m")) and (names[n] == n or ".gear." not in n)
+    ]  # whose gears are shifted some steps later
     assert own["vehicle.vehicle.v"].max() > 1.0
-    assert name != "car_cvt" or {"engine.fuel.m", "cvt.primary.w", "engine.crank.w"} <= {*speeds}
+    assert "engine.fuel.m" in {*names.values()} or "engine.fuel.m" not in own.names
     for signal in speeds:
-        at_same_time = np.interp(other["time"], own.time, own[signal])
-        assert np.abs(other[signal] - at_same_time).max() < 0.02 * np.abs(own[signal]).max(), signal
+        at_same_time = np.interp(other["time"], own.time, own[names[signal]])
+        bounds = {"fuel.m": (5e-3, 0.0), "le.v": (0.02, 1.0)}  # of the largest, which is at least 1 rad/s or m/s
+        share, least = next((b for end, b in bounds.items() if signal.endswith(end)), (BOUND.get(name, 0.02), 1.0))
+        assert np.abs(other[signal] - at_same_time).max() < share * max(np.abs(own[names[signal]]).max(), least), signal
 
 
 @pytest.mark.slow
@@ -356,13 +367,24 @@ def test_the_stable_step_is_where_held_inputs_let_go(with_kers):
     assert jumping > 20.0 * smooth
 
 
-def test_nodes_that_are_no_pairs_are_named(tmp_path):
+@pytest.mark.parametrize(("connect", "more"), [
+    ("driveline.shaft - clutch.a - ground", ""), ("driveline.shaft - clutch.b", ""),
+    ("clutch.b - ground", '[shafts.half]\nbetween = ["driveline.shaft", "clutch.a"]\nK = 1e3\n'),
+])  # fmt: skip
+def test_components_at_a_node_that_is_no_pair_are_one_unit(connect, more, tmp_path):
+    """Solved as a whole, so with the states of the whole system."""
     file = tmp_path / "mine.toml"
-    file.write_text('name = "mine"\nkind = "system"\nconnect = ["driveline.shaft - clutch.a - ground"]\n[components]\n'
-                    'driveline = { unit = "driveline", inputs = { "axle.w" = 0.0 } }\n'
-                    'clutch = { unit = "clutch" }\n')  # fmt: skip
-    with pytest.raises(InputError, match=r"mine.toml: connect = 'driveline.shaft - clutch.a - ground': a pair"):
-        parts_of(load_unit(file))
+    file.write_text(f'name = "mine"\nkind = "system"\nconnect = ["{connect}"]\n[components]\n'
+                    'driveline = { unit = "driveline", inputs = { "axle.w" = 1.0 } }\n'
+                    f'clutch = {{ unit = "clutch", inputs = {{ "a.w" = 0.0 }} }}\n{more}')  # fmt: skip
+    if "a - g" in connect or more:
+        file.write_text(file.read_text().replace(', inputs = { "a.w" = 0.0 }', ""))
+    parts, whole = parts_of(load_unit(file)), load_unit(file).build()
+    assert {*parts.models} == {"driveline_clutch"}
+    found = parts.models["driveline_clutch"]
+    assert [v.name for v in found.variables] == [v.name for v in whole.variables]
+    assert found.by_name["driveline.axle.w"].start == 1.0
+    assert found.data.tolist() == whole.data.tolist()
 
 
 def test_an_inertia_takes_a_speed_through_its_coupling(tmp_path):

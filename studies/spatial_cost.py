@@ -15,6 +15,7 @@ from rtcvt.offline.pushbelt.compiled import compiled
 from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.spatial import flank, model
+from rtcvt.offline.pushbelt.spatial.element import Side
 from rtcvt.offline.pushbelt.spatial.joint import joint_forces
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 
@@ -57,7 +58,7 @@ def joints(n, m, x, w, dt):
 @compiled
 def normal(n, m, q, u, R, s, sd, fl, mx, dt):
     for _ in range(n):
-        model._meet_sheaves(m.belt, m.sheaves, m.left, 1.0, q, u, R, s, sd, fl, mx, dt)
+        model._meet_sheaves(m.belt, m.sheaves, m.left, Side(1.0, q, u, R), s, sd, fl, mx, dt)
 
 
 @compiled
@@ -67,7 +68,7 @@ def friction(n, m, x, w, before, dt):
             for i in range(before.shape[0]):
                 x.u[i, a] = before[i, a]
         flank.velocities(
-            m.belt, m.body, m.friction, dt, x.u, w.f, w.R, x.s, w.left.fl, w.right.fl, x.rub, w.old, w.trial,
+            m.belt, m.body, m.friction, dt, Side(1.0, x.q, x.u, w.R), w.f, x.s, w.left.fl, w.right.fl, w.find, x.rub,
             w.reaction, w.flank_power,
         )  # fmt: skip
 
@@ -104,7 +105,7 @@ def main(unit: str) -> None:
     books, stocks = model.ledger.books(out.planar.work), model.ledger.stocks(out.planar.stored)
     model._run(m, x, w, made.inputs[40:42], np.empty(7), steps, dt, n_R, out, books, stocks, out.planar.rest)
     side, on = x.left, w.left
-    before = w.old.copy(order="F")
+    before = x.u.copy(order="F")
     parts = {
         "ring contacts: forces": 2 * least(touch, m, side, on, x.q, x.u, w.R, w.f, 1e-12, n_R),
         "ring contacts: friction": 2 * least(rub, m, side, on, w.end, w.R, w.f, dt, n_R),

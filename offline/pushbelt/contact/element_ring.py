@@ -54,6 +54,7 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import by_law, compiled, inlined, spliced
 from rtcvt.offline.pushbelt.contact.element_element import switching
+from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import (
     INV,
@@ -107,15 +108,6 @@ class Unilateral(Saddle):
 
 class Bilateral(Saddle):
     """A saddle that acts on the ring in both directions."""
-
-
-class Elements(NamedTuple):
-    """The elements as contacts see them: positions q, velocities u (N_E, 3), cosine and sine of phi (N_E)."""
-
-    q: Any
-    u: Any
-    cs: Any
-    sn: Any
 
 
 class Band(NamedTuple):

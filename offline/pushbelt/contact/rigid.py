@@ -42,7 +42,6 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     EAR,
     Band,
     Bilateral,
-    Elements,
     Place,
     Saddle,
     Unilateral,
@@ -51,6 +50,7 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_forces,
     saddle_friction,
 )
+from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.contact.flank import mobilities, solve
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, Ring, X, ends, push, velocity
@@ -110,11 +110,12 @@ def press(law: Saddle, belt: Belt) -> Press:
 
 
 class Flank(NamedTuple):
-    """Data of the elements' velocities besides the ring: belt, law of friction, contact points (`flank`)."""
+    """Data of the elements' velocities besides the ring: belt, law of friction, contact points and search (`flank`)."""
 
     belt: Belt
     friction: Any
     points: Any
+    find: Any
 
 
 class Contact(NamedTuple):
@@ -258,8 +259,8 @@ def _couple(R: Ring, P: Press) -> bool:
 
 
 @compiled
-def _elements(fl: Any, P: Press) -> None:
-    """G and c about the present impulses: with the velocities `fl.u` that these lead to, and the elements' part."""
+def _elements(u: Any, P: Press) -> None:
+    """G and c about the present impulses: with the velocities `u` that these lead to, and the elements' part."""
     n = P.n[0]
     for a in range(n):
         i = P.of[a]
@@ -272,7 +273,7 @@ def _elements(fl: Any, P: Press) -> None:
             g_0 = A_00 * e[0] + A_01 * e[1] + A_02 * e[2]
             g_1 = A_01 * e[0] + A_11 * e[1] + A_12 * e[2]
             g_2 = A_02 * e[0] + A_12 * e[1] + A_22 * e[2]
-            P.c[row] = P.free[row] + e[0] * fl.u[i, 0] + e[1] * fl.u[i, 1] + e[2] * fl.u[i, 2]
+            P.c[row] = P.free[row] + e[0] * u[i, 0] + e[1] * u[i, 1] + e[2] * u[i, 2]
             for b in range(max(a - 1, 0), min(a + 2, n)):  # itself, or the ear next to a saddle
                 if P.of[b] == i:
                     o = 0
@@ -334,9 +335,9 @@ def _rigid(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
                 for b in range(2):
                     for o in range(3):
                         P.force[P.of[a], o] += P.E[a, b, o] * L[2 * a + b] / dt
-            solve(flank.belt, flank.friction, dt, el.u, P.force, flank.points)
+            solve(flank.belt, flank.friction, dt, el.u, P.force, flank.points, flank.find)
             mobilities(flank.belt, flank.friction, dt, flank.points, P.A)
-            _elements(flank.points, P)
+            _elements(flank.find.u, P)
             error, steps, _ = newton_rows(G, c, mu, lower, 1, L, LAW_ATOL, MAX_NEWTON_STEPS, P.solver)
             if steps == 0:
                 break

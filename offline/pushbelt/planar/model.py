@@ -47,7 +47,6 @@ from rtcvt.offline.pushbelt.contact.element_element import Joint, joint, joint_e
 from rtcvt.offline.pushbelt.contact.element_ring import (
     Band,
     Bilateral,
-    Elements,
     Touch,
     Unilateral,
     saddle,
@@ -55,7 +54,8 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_forces,
     saddle_friction,
 )
-from rtcvt.offline.pushbelt.contact.flank import Flanks, ahead, contact_points, normal_forces, velocities
+from rtcvt.offline.pushbelt.contact.elements import Elements
+from rtcvt.offline.pushbelt.contact.flank import Flanks, Search, ahead, contact_points, normal_forces, velocities
 from rtcvt.offline.pushbelt.contact.friction import Coulomb
 from rtcvt.offline.pushbelt.contact.layers import Plane, Sliding, layer_friction, layer_work
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, Maxwell, newton
@@ -90,6 +90,7 @@ from rtcvt.offline.pushbelt.ring.ring_set import (
     shape_of,
 )
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
+from rtcvt.offline.pushbelt.vectors import copy, zero
 
 __all__ = [
     "INPUTS",
@@ -245,7 +246,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     # each part gets the records that it needs: all of the scratch for each makes `_run` compile a quarter longer
     h = dt / n_R
     elements, ring, joints, saddles, flanks, sheaves = w
-    points, deflection, reaction, loss = flanks
+    points, find, deflection, reaction, loss = flanks
     move_elements(x.q, x.u, elements.cs, elements.sn, dt)
     given = _drift(m, x, ring, n_R, h, book)
     _move_ring(m, x, ring, h)
@@ -254,8 +255,8 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     _touch_elements(m.joint, x, elements, joints, dt, book)
     _touch_sheaves(m, x, elements, points, deflection, dt)
     _advance_ring(m, x, ring, h, book)
-    _rub_ring(m, x, elements, ring, saddles, points, dt, n_R)
-    _advance_elements(m, x, elements, points, reaction, loss, dt, book)
+    _rub_ring(m, x, elements, ring, saddles, points, find, dt, n_R)
+    _advance_elements(m, x, elements, points, find, reaction, loss, dt, book)
     _settle_ring(m, x, elements, ring, saddles, dt, h, given, own, book, rest)
     _advance_sheaves(m, x, sheaves, reaction, b, dt, book)
 
@@ -321,15 +322,16 @@ def _touch_elements(J: Joint, x: State, e: ElementScratch, c: JointScratch, dt: 
 @spliced
 def _touch_sheaves(m: Model, x: State, e: ElementScratch, fl: Flanks, mx: Maxwell, dt: float) -> None:
     """Flank points, deflection of the sheaves and normal forces."""
-    contact_points(m.belt, m.sheaves, x.q, e.cs, e.sn, x.s, fl)
+    el = Elements(x.q, x.u, e.cs, e.sn)
+    contact_points(m.belt, m.sheaves, el, x.s, fl)
     newton(m.deflection, m.belt, fl, mx, 1)
-    normal_forces(m.belt, dt, x.u, x.s, x.sd, fl)
+    normal_forces(m.belt, dt, el, x.s, x.sd, fl)
 
 
 @spliced
 def _advance_ring(m: Model, x: State, w: RingScratch, h: float, book: Any) -> None:
     """New velocities of the ring without the change by friction of saddles and ears; the ring keeps their loads."""
-    _copy2(x.u_R, w.u)
+    copy(x.u_R, w.u)
     to_chords(m.ring, w.shape, w.load, x.held)
     p_axial, p_bend = forces(m.ring, x.q_R, x.u_R, w.cs, w.sn, w.shape, w.rate, w.load, w.F, w.tension)
     advance(m.ring, w.F, x.u_R, h)
@@ -340,7 +342,15 @@ def _advance_ring(m: Model, x: State, w: RingScratch, h: float, book: Any) -> No
 
 @spliced
 def _rub_ring(
-    m: Model, x: State, e: ElementScratch, r: RingScratch, c: SaddleScratch, fl: Flanks, dt: float, n_R: int
+    m: Model,
+    x: State,
+    e: ElementScratch,
+    r: RingScratch,
+    c: SaddleScratch,
+    fl: Flanks,
+    find: Search,
+    dt: float,
+    n_R: int,
 ) -> None:
     """Friction of saddles and ears, at the velocities to which that of the last step leads; rigid saddles and ears; the
     layers' friction; new velocities of the ring."""
@@ -348,7 +358,7 @@ def _rub_ring(
     resist = dt * (n_R * m.saddle.W_E + m.saddle.W_R)
     band, el = Band(m.ring, r.shape, r.rate, r.load), Elements(x.q, x.u, e.cs, e.sn)
     saddle_friction(m.saddle, band, e.u, e.f_R, c.N, x.memory, c.touch, resist)
-    flank = Flank(m.belt, m.friction, fl)
+    flank = Flank(m.belt, m.friction, fl, find)
     rigid_contacts(m.saddle, band, el, flank, dt, x.s_R, e.f, e.f_R, c.N, x.memory, c.press)
     layer_friction(m.layers, m.saddle, band, c.N, x.memory, c.touch, x.turn, dt)
     to_chords(m.ring, r.shape, r.load, x.held)
@@ -358,12 +368,13 @@ def _rub_ring(
 
 @spliced
 def _advance_elements(
-    m: Model, x: State, e: ElementScratch, fl: Flanks, reaction: Any, loss: Any, dt: float, book: Any
+    m: Model, x: State, e: ElementScratch, fl: Flanks, find: Search, reaction: Any, loss: Any, dt: float, book: Any
 ) -> None:
     """New velocities of the elements, with the friction of the flanks; their mean over the step."""
     _add(e.f_R, e.f)
-    _copy2(x.u, e.u)
-    velocities(m.belt, m.friction, dt, x.u, e.f, x.s, fl, x.rub, reaction, loss)
+    copy(x.u, e.u)
+    el = Elements(x.q, x.u, e.cs, e.sn)
+    velocities(m.belt, m.friction, dt, el, e.f, x.s, fl, find, x.rub, reaction, loss)
     _middle(x.u, e.u)
     ledger.book_flanks(book, dt, loss)
 
@@ -405,24 +416,9 @@ def _advance_sheaves(m: Model, x: State, c: SheaveScratch, reaction: Any, b: Any
 
 
 @compiled
-def _copy2(a: Any, b: Any) -> None:
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            b[i, j] = a[i, j]
-
-
-@compiled
 def _copy1(a: Any, b: Any) -> None:
     for i in range(a.shape[0]):
         b[i] = a[i]
-
-
-@compiled
-def zero(a: Any) -> None:
-    """a = 0."""
-    for j in range(a.shape[1]):
-        for i in range(a.shape[0]):
-            a[i, j] = 0.0
 
 
 @compiled
@@ -459,15 +455,15 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     e = w.elements
     r = w.ring
     fl = w.flanks.points
-    _copy2(x.q, out.q[n])
-    _copy2(x.u, out.u[n])
+    copy(x.q, out.q[n])
+    copy(x.u, out.u[n])
     nodes(m.ring, x.q_R, x.u_R, r.cs, r.sn, r.shape, r.rate, out.q_R[n], out.u_R[n])
-    _copy2(x.s, out.s[n])
-    _copy2(x.sd, out.sd[n])
-    _copy2(w.joints.N, out.joint[n])
-    _copy2(w.saddles.N, out.saddle[n])
-    _copy2(fl.force, out.flank[n])
-    _copy2(w.flanks.deflection.z, out.deflection[n])
+    copy(x.s, out.s[n])
+    copy(x.sd, out.sd[n])
+    copy(w.joints.N, out.joint[n])
+    copy(w.saddles.N, out.saddle[n])
+    copy(fl.force, out.flank[n])
+    copy(w.flanks.deflection.z, out.deflection[n])
     _copy1(x.s_R, out.s_R[n])
     _copy1(r.tension, out.tension[n])
 
@@ -519,7 +515,7 @@ def _settle(m: Model, x: State, w: Scratch) -> None:
     e, fl, mx = w.elements, w.flanks.points, w.flanks.deflection
     if mx.r[0] == 0.0 and mx.r[1] == 0.0:
         directions(x.q, e.cs, e.sn)
-        contact_points(m.belt, m.sheaves, x.q, e.cs, e.sn, x.s, fl)
+        contact_points(m.belt, m.sheaves, Elements(x.q, x.u, e.cs, e.sn), x.s, fl)
         newton(m.deflection, m.belt, fl, mx, 20)
 
 

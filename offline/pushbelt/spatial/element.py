@@ -30,7 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
+from rtcvt.offline.pushbelt.contact.elements import add_rub, arm_of, frame_of, lever, shown, solved, velocity_at
 from rtcvt.offline.pushbelt.ring.ring import turned
+from rtcvt.offline.pushbelt.vectors import cross, mirrored, plus, store_motion, straight, to_body, to_inertial, turning
 
 
 class Body(NamedTuple):
@@ -41,6 +43,60 @@ class Body(NamedTuple):
     Theta_x: float
     Theta_y: float
     Theta_z: float
+
+
+class Side(NamedTuple):
+    """The elements from one side (`contact.elements`): sigma 1 or -1, q, u (N_E, 6), R (N_E, 9) rotation matrices."""
+
+    sigma: float
+    q: Any
+    u: Any
+    R: Any
+
+
+@frame_of.of(Side)
+@inlined
+def _frame(el: Side, i: int) -> Any:
+    k, q, R = el.sigma, el.q, el.R
+    centre = (q[i, 0], q[i, 1], k * q[i, 3])
+    return centre, (R[i, 0], R[i, 3], k * R[i, 6]), (R[i, 1], R[i, 4], k * R[i, 7]), (k * R[i, 2], k * R[i, 5], R[i, 8])
+
+
+@arm_of.of(Side)
+@inlined
+def _arm(el: Side, own: Any, out: Any) -> Any:
+    return own
+
+
+@velocity_at.of(Side)
+@inlined
+def _velocity(el: Side, u: Any, i: int, arm: Any) -> Any:
+    turns = cross(turning(u, i), mirrored(el.sigma, arm))
+    return mirrored(el.sigma, plus(straight(u, i), to_inertial(el.R, i, turns)))
+
+
+@lever.of(Side)
+@inlined
+def _lever(el: Side, arm: Any) -> Any:
+    return mirrored(el.sigma, arm)
+
+
+@solved.of(Side)
+@inlined
+def _into(el: Side, i: int, a: Any) -> Any:
+    return to_body(el.R, i, mirrored(el.sigma, a))
+
+
+@shown.of(Side)
+@inlined
+def _out(el: Side, i: int, a: Any) -> Any:
+    return mirrored(el.sigma, to_inertial(el.R, i, a))
+
+
+@add_rub.of(Side)
+@inlined
+def _rub(el: Side, i: int, F: Any, M: Any, rub: Any) -> None:
+    store_motion(plus(straight(rub, i), to_inertial(el.R, i, F)), plus(turning(rub, i), M), rub, i)
 
 
 @compiled

@@ -38,10 +38,11 @@ from rtcvt.offline.pushbelt import loop
 from rtcvt.offline.pushbelt.compiled import compiled, inlined, spliced
 from rtcvt.offline.pushbelt.contact import ledger, maxwell
 from rtcvt.offline.pushbelt.contact.element_ring import saddle
+from rtcvt.offline.pushbelt.contact.flank import Flanks, Search, contact_points, normal_forces
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.sheave import Load, load_energy
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.planar.model import directions, zero
+from rtcvt.offline.pushbelt.planar.model import directions
 from rtcvt.offline.pushbelt.planar.state import SheaveScratch
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring import ring as planar_ring
@@ -57,13 +58,13 @@ from rtcvt.offline.pushbelt.ring.ring import (
     to_chords,
 )
 from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, sheave
-from rtcvt.offline.pushbelt.spatial.element import Body
+from rtcvt.offline.pushbelt.spatial.element import Body, Side
 from rtcvt.offline.pushbelt.spatial.element_ring import MEMORY, Guide, Touch
-from rtcvt.offline.pushbelt.spatial.flank import Flanks
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joint, joint, joint_energy, joint_forces
 from rtcvt.offline.pushbelt.spatial.lateral import NL, Lateral
 from rtcvt.offline.pushbelt.spatial.tracking import tracking
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Parameters, Sheaves, element_mass
+from rtcvt.offline.pushbelt.vectors import zero
 
 Array = NDArray[np.float64]
 
@@ -175,9 +176,8 @@ class Scratch(NamedTuple):
     R: Annotated[Array, ("N_E", 9), "1", "rotation matrices, row by row"]
     f: Annotated[Array, ("N_E", 6), "N, N m", "forces of all contacts but the flanks"]
     N_joint: Annotated[Array, ("N_E", N_JOINT), "N", "forces between elements"]
-    old: Annotated[Array, ("N_E", 6), "m/s, rad/s", "velocities before the step"]
     end: Annotated[Array, ("N_E", 6), "m/s, rad/s", "velocities ahead, which friction meets"]
-    trial: Annotated[Array, ("N_E", 7), "m/s, rad/s, 1", "of `flank.velocities`"]
+    find: Search
     pair: Annotated[Array, ("N_E", N_PAIR), "SI", "of `joint`"]
     wrench: Annotated[Array, ("N_E", N_WRENCH), "SI", "of `joint`"]
     before: Annotated[Array, ("N_E", 2 * N_JOINT), "SI", "of `joint`"]
@@ -261,7 +261,7 @@ def frames(m: Model, n: int) -> Frames:
 def scratch(m: Model, x: State, n_p: int = 2) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for front and rear arc."""
     sizes = {"N_E": m.belt.N_E, "N_B": m.belt.N_B, "n_p": n_p, "contacts": m.belt.N_E * n_p}
-    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2, "n_out": 7}
+    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2, "n_out": 7, "n": 6}
     w = zeros(Scratch, sizes)
 
     def of(side: Work, half: Half) -> Work:
@@ -387,25 +387,12 @@ def _rub_ring(
 
 
 @compiled
-def _meet_sheaves(
-    belt: Any,
-    sheaves: Any,
-    law: Any,
-    sigma: float,
-    q: Any,
-    u: Any,
-    R: Any,
-    s: Any,
-    sd: Any,
-    fl: Any,
-    mx: Any,
-    dt: float,
-) -> None:
+def _meet_sheaves(belt: Any, sheaves: Any, law: Any, el: Side, s: Any, sd: Any, fl: Any, mx: Any, dt: float) -> None:
     """Contact points, deflection and normal forces of one side; separate from `step`, which has too many arrays for the
     compiler's alias analysis."""
-    flank.contact_points(belt, sheaves, sigma, q, R, s, fl)
+    contact_points(belt, sheaves, el, s, fl)
     newton(law, belt, fl, mx, 1)
-    flank.normal_forces(belt, dt, sigma, u, R, s, sd, fl)
+    normal_forces(belt, dt, el, s, sd, fl)
 
 
 @spliced
@@ -413,7 +400,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     """One step; parameters as for `planar.model.step`. The unaccounted work `rest` is not summed."""
     belt, sheaves, body, J, _, _, guides, friction, law_left, law_right, load, mirrored = m
     q, u, s, sd, damper, turning, rub, left, right = x
-    on_left, on_right, cs, sn, R, f, N_joint, old, end, trial, pair, wrench, before, reaction, loss, pulleys = w
+    on_left, on_right, cs, sn, R, f, N_joint, end, find, pair, wrench, before, reaction, loss, pulleys = w
     element.move(q, u, cs, sn, R, dt)
     h = dt / n_R
     for _ in range(n_R - 1):
@@ -429,14 +416,15 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     t_left, n_left = _touch(m, guides[0], 1.0, left, on_left, q, u, R, f, dt, n_R)
     t_right, n_right = _touch(m, guides[1], -1.0, right, on_right, q, u, R, f, dt, n_R)
     lost_j = joint_forces(J, q, u, R, f, N_joint, damper, pair, wrench, before, dt)
-    _meet_sheaves(belt, sheaves, law_left, 1.0, q, u, R, s[0], sd[0], on_left.fl, on_left.mx, dt)
-    _meet_sheaves(belt, sheaves, law_right, -1.0, q, u, R, s[1], sd[1], on_right.fl, on_right.mx, dt)
+    _meet_sheaves(belt, sheaves, law_left, Side(1.0, q, u, R), s[0], sd[0], on_left.fl, on_left.mx, dt)
+    _meet_sheaves(belt, sheaves, law_right, Side(-1.0, q, u, R), s[1], sd[1], on_right.fl, on_right.mx, dt)
     a_left, b_left = _advance_ring(m, left, on_left, h)
     a_right, b_right = _advance_ring(m, right, on_right, h)
     flank.ahead(body, dt, u, f, rub, R, on_left.fl, on_right.fl, end)
     _rub_ring(m, guides[0], 1.0, left, on_left, end, R, f, dt, n_R)
     _rub_ring(m, guides[1], -1.0, right, on_right, end, R, f, dt, n_R)
-    flank.velocities(belt, body, friction, dt, u, f, R, s, on_left.fl, on_right.fl, rub, old, trial, reaction, loss)
+    el = Side(1.0, q, u, R)
+    flank.velocities(belt, body, friction, dt, el, f, s, on_left.fl, on_right.fl, find, rub, reaction, loss)
     element.gyrate(body, u, dt)
     sheave.advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, pulleys.out, pulleys.power)
     ledger.book_sheaves(book, dt, pulleys.power)
@@ -551,8 +539,8 @@ def _settle(m: Model, x: State, w: Scratch) -> None:
     if x.left.r[0] == 0.0 and x.left.r[1] == 0.0:
         directions(x.q, w.cs, w.sn)
         element.frames_of(x.q, w.cs, w.sn, w.R)
-        flank.contact_points(m.belt, m.sheaves, 1.0, x.q, w.R, x.s[0], w.left.fl)
-        flank.contact_points(m.belt, m.sheaves, -1.0, x.q, w.R, x.s[1], w.right.fl)
+        contact_points(m.belt, m.sheaves, Side(1.0, x.q, x.u, w.R), x.s[0], w.left.fl)
+        contact_points(m.belt, m.sheaves, Side(-1.0, x.q, x.u, w.R), x.s[1], w.right.fl)
         newton(m.left, m.belt, w.left.fl, w.left.mx, 20)
         newton(m.right, m.belt, w.right.fl, w.right.mx, 20)
 

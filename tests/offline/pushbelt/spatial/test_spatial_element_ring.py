@@ -8,6 +8,7 @@ from marks import slow
 from pushbelt_starts import begun
 
 from rtcvt.offline.pushbelt.contact import element_ring as planar
+from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.ring import ring as ring_model
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import element_ring as er
@@ -160,7 +161,7 @@ def test_in_the_plane_it_is_the_planar_law_without_friction_for_half_of_the_elem
     at = planar.touch(N_E)
     for _ in range(4):
         f, N, load = np.zeros((N_E, 3)), np.zeros((N_E, 3)), np.zeros((N_B, 9))
-        band, el = planar.Band(RING, shape, rate, load), planar.Elements(x.q[:, :3].copy(), x.u[:, :3].copy(), cs, sn)
+        band, el = planar.Band(RING, shape, rate, load), Elements(x.q[:, :3].copy(), x.u[:, :3].copy(), cs, sn)
         memory = np.zeros((N_E, planar.N_MEMORY))
         planar.saddle_forces(kind(*flat), band, el, s_R, f, N, memory, at, 1e-6, 0.0)
     F_R, none = np.zeros((N_B, 5)), RING._replace(EA=0.0, EI=0.0, d_axial=0.0, d_bend=0.0)

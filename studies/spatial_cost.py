@@ -40,13 +40,13 @@ def touch(n, m, x, w, q, u, R, f, dt, n_R):
         for a in range(6):
             for i in range(f.shape[0]):
                 f[i, a] = 0.0
-        model._touch(m, m.guides[0], 1.0, x, w, q, u, R, f, dt, n_R)
+        model._touch(m, m.guides[0], Side(1.0, q, u, R), x, w, f, dt, n_R)
 
 
 @compiled
-def rub(n, m, x, w, end, R, f, dt, n_R):
+def rub(n, m, x, w, q, end, R, f, dt, n_R):
     for _ in range(n):
-        model._rub_ring(m, m.guides[0], 1.0, x, w, end, R, f, dt, n_R)
+        model._rub_ring(m, m.guides[0], Side(1.0, q, end, R), x, w, f, dt, n_R)
 
 
 @compiled
@@ -108,7 +108,7 @@ def main(unit: str) -> None:
     before = x.u.copy(order="F")
     parts = {
         "ring contacts: forces": 2 * least(touch, m, side, on, x.q, x.u, w.R, w.f, 1e-12, n_R),
-        "ring contacts: friction": 2 * least(rub, m, side, on, w.end, w.R, w.f, dt, n_R),
+        "ring contacts: friction": 2 * least(rub, m, side, on, x.q, w.end, w.R, w.f, dt, n_R),
         "rings": 2 * ((n_R - 1) * least(rings, m, side, on, 0.0) + least(last_ring_step, m, side, on, 0.0)),
         "joints": least(joints, m, x, w, dt),
         "flanks: points, deflection, normal forces": 2

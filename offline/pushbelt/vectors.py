@@ -181,6 +181,14 @@ def zero(a):
 
 
 @compiled
+def add(a, b):
+    """b += a."""
+    for j in range(a.shape[1]):
+        for i in range(a.shape[0]):
+            b[i, j] += a[i, j]
+
+
+@compiled
 def copy(a, b):
     """b = a, as many columns as b has."""
     for j in range(b.shape[1]):

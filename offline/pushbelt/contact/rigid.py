@@ -50,11 +50,12 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_forces,
     saddle_friction,
 )
-from rtcvt.offline.pushbelt.contact.elements import Elements
+from rtcvt.offline.pushbelt.contact.elements import Elements, wrench
 from rtcvt.offline.pushbelt.contact.flank import mobilities, solve
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, Ring, X, ends, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.offline.pushbelt.vectors import add_columns, copy, zero
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -328,9 +329,7 @@ def _rigid(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
         G = Rows(P.entries[:m], P.column[:m], P.value[:m])
         c, L, mu, lower = P.c[:m], P.L[:m], P.mu[:n], P.lower[:n]
         for _ in range(MAX_CONTACT_SOLUTIONS):
-            for i in range(p.N_E):
-                for a in range(3):
-                    P.force[i, a] = f[i, a]
+            copy(f, P.force)
             for a in range(n):
                 for b in range(2):
                     for o in range(3):
@@ -351,9 +350,8 @@ def _rigid(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
 @compiled
 def _apply(p: Saddle, band: Band, f_R: Any, N: Any, memory: Any, dt: float, P: Press) -> None:
     """Forces of the impulses on elements and ring."""
+    zero(N)
     for i in range(p.N_E):
-        for a in range(3):
-            N[i, a] = 0.0
         for a in range(2):
             memory[i, a] = 0.0
             memory[i, EAR + a] = 0.0
@@ -365,9 +363,7 @@ def _apply(p: Saddle, band: Band, f_R: Any, N: Any, memory: Any, dt: float, P: P
         normal = f_n if at.h > 0.0 else -f_n
         F_x = f_t * at.t_x - normal * at.t_y
         F_y = f_t * at.t_y + normal * at.t_x
-        f_R[i, 0] += F_x
-        f_R[i, 1] += F_y
-        f_R[i, 2] += at.a_x * F_y - at.a_y * F_x
+        add_columns(wrench((at.a_x, at.a_y), (F_x, F_y)), f_R, i, 0)
         push(band.shape, band.load, P.k[a], at.xi, at.w, -F_x, -F_y, at.h * f_t)
         o = _first(P, a)
         memory[i, o] = f_t

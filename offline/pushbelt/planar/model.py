@@ -90,7 +90,7 @@ from rtcvt.offline.pushbelt.ring.ring_set import (
     shape_of,
 )
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
-from rtcvt.offline.pushbelt.vectors import copy, zero
+from rtcvt.offline.pushbelt.vectors import add, copy, zero
 
 __all__ = [
     "INPUTS",
@@ -371,7 +371,7 @@ def _advance_elements(
     m: Model, x: State, e: ElementScratch, fl: Flanks, find: Search, reaction: Any, loss: Any, dt: float, book: Any
 ) -> None:
     """New velocities of the elements, with the friction of the flanks; their mean over the step."""
-    _add(e.f_R, e.f)
+    add(e.f_R, e.f)
     copy(x.u, e.u)
     el = Elements(x.q, x.u, e.cs, e.sn)
     velocities(m.belt, m.friction, dt, el, e.f, x.s, fl, find, x.rub, reaction, loss)
@@ -419,14 +419,6 @@ def _advance_sheaves(m: Model, x: State, c: SheaveScratch, reaction: Any, b: Any
 def _copy1(a: Any, b: Any) -> None:
     for i in range(a.shape[0]):
         b[i] = a[i]
-
-
-@compiled
-def _add(a: Any, b: Any) -> None:
-    """b += a."""
-    for j in range(a.shape[1]):
-        for i in range(a.shape[0]):
-            b[i, j] += a[i, j]
 
 
 @compiled

@@ -38,7 +38,6 @@ from rtcvt.offline.pushbelt.ring.ring import (
     HX,
     HY,
     INV,
-    N_LOAD,
     NX,
     NY,
     OM,
@@ -66,6 +65,7 @@ from rtcvt.offline.pushbelt.ring.ring import (
 )  # fmt: skip
 from rtcvt.offline.pushbelt.unit.kinematics import Path, evaluate
 from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.offline.pushbelt.vectors import zero
 from rtcvt.offline.rods.planar import PlanarRod, planar_rod
 
 Array = NDArray[np.float64]
@@ -302,9 +302,7 @@ def _vertices(R: Cosserat, shape: Any, load: Any, F: Any) -> None:
         i = k - 1 if k > 0 else N_B - 1
         F[k, 0] = load[k, FX] - load[k, HX] + load[i, HX]
         F[k, 1] = load[k, FY] - load[k, HY] + load[i, HY]
-    for a in range(N_LOAD):
-        for k in range(N_B):
-            load[k, a] = 0.0
+    zero(load)
 
 
 @compiled

@@ -336,15 +336,13 @@ def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
 
 
 @inlined
-def _touch(
-    m: Model, guide: Guide, sigma: float, x: Half, w: Work, q: Any, u: Any, R: Any, f: Any, dt: float, n_R: int
-) -> Any:
+def _touch(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: float, n_R: int) -> Any:
     """One side moves on, and its ring touches the elements; works of `element_ring.ring_forces`."""
     h = dt / n_R
     _move_ring(m, x, w, h)
     works = element_ring.ring_forces(
-        guide, m.ring, sigma, q, u, R, x.s_R, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L, f, w.N, x.memory,
-        w.at, w.ear, dt, 0.5 * (dt - h),
+        guide, m.ring, el, x.s_R, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear, dt,
+        0.5 * (dt - h),
     )  # fmt: skip
     if n_R > 1:
         zero(x.held)
@@ -369,14 +367,12 @@ def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
 
 
 @inlined
-def _rub_ring(
-    m: Model, guide: Guide, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float, n_R: int
-) -> None:
-    """Friction of one ring set at the velocities `u_end` of the elements, and the resulting change of those of the
-    ring."""
+def _rub_ring(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: float, n_R: int) -> None:
+    """Friction of one ring set at the velocities of the elements at the end of the step, and the resulting change of
+    those of the ring."""
     zero(w.F_L)
     element_ring.ring_friction(
-        guide, m.ring, sigma, u_end, R, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear,
+        guide, m.ring, el, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear,
         dt * (guide.W + (n_R - 1) * guide.W_E),
     )  # fmt: skip
     if n_R > 1:
@@ -413,18 +409,18 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
             for a in range(4):
                 s[side, k, a] += dt * sd[side, k, a]
     zero(f)
-    t_left, n_left = _touch(m, guides[0], 1.0, left, on_left, q, u, R, f, dt, n_R)
-    t_right, n_right = _touch(m, guides[1], -1.0, right, on_right, q, u, R, f, dt, n_R)
+    on = Side(1.0, q, u, R), Side(-1.0, q, u, R)
+    t_left, n_left = _touch(m, guides[0], on[0], left, on_left, f, dt, n_R)
+    t_right, n_right = _touch(m, guides[1], on[1], right, on_right, f, dt, n_R)
     lost_j = joint_forces(J, q, u, R, f, N_joint, damper, pair, wrench, before, dt)
-    _meet_sheaves(belt, sheaves, law_left, Side(1.0, q, u, R), s[0], sd[0], on_left.fl, on_left.mx, dt)
-    _meet_sheaves(belt, sheaves, law_right, Side(-1.0, q, u, R), s[1], sd[1], on_right.fl, on_right.mx, dt)
+    _meet_sheaves(belt, sheaves, law_left, on[0], s[0], sd[0], on_left.fl, on_left.mx, dt)
+    _meet_sheaves(belt, sheaves, law_right, on[1], s[1], sd[1], on_right.fl, on_right.mx, dt)
     a_left, b_left = _advance_ring(m, left, on_left, h)
     a_right, b_right = _advance_ring(m, right, on_right, h)
     flank.ahead(body, dt, u, f, rub, R, on_left.fl, on_right.fl, end)
-    _rub_ring(m, guides[0], 1.0, left, on_left, end, R, f, dt, n_R)
-    _rub_ring(m, guides[1], -1.0, right, on_right, end, R, f, dt, n_R)
-    el = Side(1.0, q, u, R)
-    flank.velocities(belt, body, friction, dt, el, f, s, on_left.fl, on_right.fl, find, rub, reaction, loss)
+    _rub_ring(m, guides[0], Side(1.0, q, end, R), left, on_left, f, dt, n_R)
+    _rub_ring(m, guides[1], Side(-1.0, q, end, R), right, on_right, f, dt, n_R)
+    flank.velocities(belt, body, friction, dt, on[0], f, s, on_left.fl, on_right.fl, find, rub, reaction, loss)
     element.gyrate(body, u, dt)
     sheave.advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, pulleys.out, pulleys.power)
     ledger.book_sheaves(book, dt, pulleys.power)
@@ -446,7 +442,6 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
     for side in range(2):
         half = x.left if side == 0 else x.right
         work = w.left if side == 0 else w.right
-        sigma = 1.0 if side == 0 else -1.0
         # the lateral beam's books are those of the velocities after the step
         lateral.stretches(m.lateral, half.q_L, half.u_L, half.u_R, work.cs_R, work.sn_R, work.twist, work.bow)
         axial, bending = planar_ring.elastic_energy(m.ring, work.shape, work.bow)
@@ -454,9 +449,8 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
         stock.ring += planar_ring.kinetic_energy(m.ring, half.u_R) + lateral.kinetic_energy(m.lateral, half.u_L)
         stock.ring_axial += axial
         stock.ring_bending += bending + shear + torsion + across
-        stock.saddles += element_ring.ring_energy(
-            m.guides[0], m.ring, sigma, x.q, w.R, half.s_R, work.shape, half.q_L, work.at
-        )
+        el = Side(1.0 if side == 0 else -1.0, x.q, x.u, w.R)
+        stock.saddles += element_ring.ring_energy(m.guides[0], m.ring, el, half.s_R, work.shape, half.q_L, work.at)
         stock.flanks += flank.energy(m.belt, work.fl)
     stock.deflection = 0.5 * (maxwell.energy(m.left, w.left.mx) + maxwell.energy(m.right, w.right.mx))
 

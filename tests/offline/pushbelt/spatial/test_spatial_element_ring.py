@@ -70,16 +70,15 @@ def evaluate(p: er.Guide, x: Bodies, sigma: float = 1.0, dt: float = 1e-6) -> Fo
     R_E = np.zeros((N_E, 9))
     el.frames_of(x.q, np.cos(x.q[:, 2]), np.sin(x.q[:, 2]), R_E)
     s_R, memory, at, ear = START.s_R.copy(), np.zeros((N_E, er.MEMORY)), er.touch(N_E), er.touch(N_E)
+    side = el.Side(sigma, x.q, x.u, R_E)
     for _ in range(4):  # until the projection is exact
         f, N, load, F_L = np.zeros((N_E, 6)), np.zeros((N_E, 6)), np.zeros((N_B, 9)), np.zeros((N_B, 3))
         memory[:] = 0.0
-        er.ring_forces(
-            p, RING, sigma, x.q, x.u, R_E, s_R, shape, rate, load, x.q_L, x.u_L, F_L, f, N, memory, at, ear, dt
-        )
-        er.ring_friction(p, RING, sigma, x.u, R_E, rate, load, x.u_L, F_L, f, N, memory, at, ear, dt * p.W)
+        er.ring_forces(p, RING, side, s_R, shape, rate, load, x.q_L, x.u_L, F_L, f, N, memory, at, ear, dt)
+        er.ring_friction(p, RING, side, rate, load, x.u_L, F_L, f, N, memory, at, ear, dt * p.W)
     F_R, none = np.zeros((N_B, 5)), RING._replace(EA=0.0, EI=0.0, d_axial=0.0, d_bend=0.0)
     ring_model.forces(none, shape, rate, load, F_R, np.zeros(N_B))
-    return Found(f, F_R, F_L, N, memory, er.ring_energy(p, RING, sigma, x.q, R_E, s_R, shape, x.q_L, at))
+    return Found(f, F_R, F_L, N, memory, er.ring_energy(p, RING, side, s_R, shape, x.q_L, at))
 
 
 def moved(x: Bodies, h: float) -> Bodies:

@@ -189,6 +189,14 @@ def add(a, b):
 
 
 @compiled
+def add_times(k, a, b):
+    """b += k a, as many columns as b has."""
+    for j in range(b.shape[1]):
+        for i in range(b.shape[0]):
+            b[i, j] += k * a[i, j]
+
+
+@compiled
 def copy(a, b):
     """b = a, as many columns as b has."""
     for j in range(b.shape[1]):

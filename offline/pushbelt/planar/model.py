@@ -455,18 +455,25 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     )
     stock.flanks = flank.energy(m.belt, fl)
     stock.deflection = maxwell.energy(m.deflection, w.flanks.deflection)
-    _count(w.joints.N, w.saddles.N, fl, out.active[n])
+    count_joints(w.joints.N, out.active[n])
+    count(w.saddles.N, fl, out.active[n])
     return _placed(x.q, 2.0 * m.belt.d_A) and not w.saddles.press.found[0] > FAILURE_ERROR
 
 
 @compiled
-def _count(N_joint: Any, N_saddle: Any, fl: Any, active: Any) -> None:
-    """Closed contacts: element-element, element-ring, flanks."""
-    for i in range(fl.pulley.size):
-        for a in range(N_joint.shape[1]):
-            if N_joint[i, a] > 0.0:
+def count_joints(N: Any, active: Any) -> None:
+    """Add the closed contacts between elements."""
+    for i in range(N.shape[0]):
+        for a in range(N.shape[1]):
+            if N[i, a] > 0.0:
                 active[0] += 1
-        if N_saddle[i, 0] != 0.0 or N_saddle[i, 1] != 0.0:
+
+
+@compiled
+def count(N: Any, fl: Any, active: Any) -> None:
+    """Add the closed contacts of elements with a ring and with the sheaves of a side."""
+    for i in range(N.shape[0]):
+        if N[i, 0] != 0.0 or N[i, 1] != 0.0:
             active[1] += 1
         for k in range(fl.N.shape[1]):
             if fl.pulley[i] >= 0 and fl.N[i, k] > 0.0:

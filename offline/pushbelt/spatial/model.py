@@ -42,7 +42,7 @@ from rtcvt.offline.pushbelt.contact.flank import Flanks, Search, contact_points,
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.sheave import Load, load_energy
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.planar.model import directions
+from rtcvt.offline.pushbelt.planar.model import count, count_joints, directions
 from rtcvt.offline.pushbelt.planar.state import SheaveScratch
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring import ring as planar_ring
@@ -64,7 +64,7 @@ from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joi
 from rtcvt.offline.pushbelt.spatial.lateral import NL, Lateral
 from rtcvt.offline.pushbelt.spatial.tracking import tracking
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Parameters, Sheaves, element_mass
-from rtcvt.offline.pushbelt.vectors import zero
+from rtcvt.offline.pushbelt.vectors import add_times, copy, zero
 
 Array = NDArray[np.float64]
 
@@ -459,42 +459,33 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
 def _side_frame(x: Half, w: Work, n: int, side: int, out: Frames) -> None:
     """Write the part of one side in frame n."""
     flat = out.planar
+    add_times(0.5, x.q_R, flat.q_R[n])
+    add_times(0.5, x.u_R, flat.u_R[n])
+    add_times(1.0, w.N, flat.saddle[n])
+    add_times(0.5, w.fl.force, flat.flank[n])
+    add_times(0.5, w.mx.z, flat.deflection[n])
+    copy(x.q_L, out.ring[n, side])
+    copy(w.N, out.saddle[n, side])
+    copy(w.fl.force, out.flank[n, side])
     for k in range(x.q_R.shape[0]):
-        for a in range(5):
-            flat.q_R[n, k, a] += 0.5 * x.q_R[k, a]
-            flat.u_R[n, k, a] += 0.5 * x.u_R[k, a]
-        for a in range(3):
-            out.ring[n, side, k, a] = x.q_L[k, a]
         flat.tension[n, k] += w.tension[k]
         out.tension[n, side, k] = w.tension[k]
-    for i in range(x.s_R.size):
-        if side == 0:
+    if side == 0:
+        for i in range(x.s_R.size):
             flat.s_R[n, i] = x.s_R[i]
-        for a in range(6):
-            out.saddle[n, side, i, a] = w.N[i, a]
-        for a in range(3):
-            flat.saddle[n, i, a] += w.N[i, a]
-            flat.flank[n, i, a] += 0.5 * w.fl.force[i, a]
-        for a in range(4):
-            out.flank[n, side, i, a] = w.fl.force[i, a]
-        if w.N[i, 0] != 0.0 or w.N[i, 1] != 0.0:
-            flat.active[n, 1] += 1
-        for p in range(w.fl.N.shape[1]):
-            if w.fl.pulley[i] >= 0 and w.fl.N[i, p] > 0.0:
-                flat.active[n, 2] += 1
-    for pulley in range(2):
-        for a in range(w.mx.z.shape[1]):
-            flat.deflection[n, pulley, a] += 0.5 * w.mx.z[pulley, a]
+    count(w.N, w.fl, flat.active[n])
 
 
 @compiled
 def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bool:
     """Write frame n; whether the belt is where it should be."""
     flat = out.planar
+    copy(x.q, flat.q[n])
+    copy(x.u, flat.u[n])
+    copy(w.N_joint, out.joint[n])
+    copy(out.pulley[n], flat.pulley[n])
     for i in range(m.belt.N_E):
         for a in range(3):
-            flat.q[n, i, a] = x.q[i, a]
-            flat.u[n, i, a] = x.u[i, a]
             out.q[n, i, a] = x.q[i, a + 3]
             out.u[n, i, a] = x.u[i, a + 3]
         N = w.N_joint[i]
@@ -503,22 +494,14 @@ def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> b
         flat.joint[n, i, 2] = N[3]
         flat.joint[n, i, 3] = N[4]
         flat.joint[n, i, 5] = N[5]
-        for a in range(6):
-            out.joint[n, i, a] = N[a]
-            if N[a] > 0.0:
-                flat.active[n, 0] += 1
-    for p in range(2):
-        for a in range(6):
-            flat.pulley[n, p, a] = out.pulley[n, p, a]
+    count_joints(w.N_joint, flat.active[n])
     _side_frame(x.left, w.left, n, 0, out)
     _side_frame(x.right, w.right, n, 1, out)
     for side in range(2):
-        for pulley in range(2):
-            for a in range(4):
-                out.s[n, side, pulley, a] = x.s[side, pulley, a]
-                out.sd[n, side, pulley, a] = x.sd[side, pulley, a]
-                flat.s[n, pulley, a] += 0.5 * x.s[side, pulley, a]
-                flat.sd[n, pulley, a] += 0.5 * x.sd[side, pulley, a]
+        copy(x.s[side], out.s[n, side])
+        copy(x.sd[side], out.sd[n, side])
+        add_times(0.5, x.s[side], flat.s[n])
+        add_times(0.5, x.sd[side], flat.sd[n])
     _stocks(m, x, w, stock)
     reach = 2.0 * m.belt.d_A
     well = True

@@ -7,7 +7,7 @@ solution: that of the belt in the plane, the element's own in space.
 from typing import Any, NamedTuple
 
 from rtcvt.offline.pushbelt.compiled import by_law, inlined
-from rtcvt.offline.pushbelt.vectors import columns, set_columns, times
+from rtcvt.offline.pushbelt.vectors import columns, plus, set_columns, store, times
 
 
 class Elements(NamedTuple):
@@ -32,7 +32,7 @@ def arm_of(el: Any, own: Any, out: Any) -> Any:
 
 @by_law
 def velocity_at(el: Any, u: Any, i: int, arm: Any) -> Any:
-    """Velocity of a point of element i with the velocities u, in the view."""
+    """Velocity of a point of element i, mean of that with the velocities `el.u` and that with u, in the view."""
 
 
 @by_law
@@ -41,8 +41,8 @@ def lever(el: Any, arm: Any) -> Any:
 
 
 @by_law
-def solved(el: Any, i: int, a: Any) -> Any:
-    """The vector `a` of the view in the frame of solution."""
+def keep(el: Any, fl: Any, i: int, p: int, c: Any) -> Any:
+    """Write to `fl` in the frame of solution the normal of a point, as m, and the velocity c of the sheave there."""
 
 
 @by_law
@@ -83,7 +83,7 @@ def _arm(el: Elements, own: Any, out: Any) -> Any:
 @velocity_at.of(Elements)
 @inlined
 def _velocity(el: Elements, u: Any, i: int, arm: Any) -> Any:
-    return carried(columns(u, i, 0), arm)
+    return carried(times(0.5, plus(columns(u, i, 0), columns(el.u, i, 0))), arm)
 
 
 @lever.of(Elements)
@@ -92,10 +92,15 @@ def _lever(el: Elements, arm: Any) -> Any:
     return arm
 
 
-@solved.of(Elements)
+@keep.of(Elements)
+@inlined
+def _keep(el: Elements, fl: Any, i: int, p: int, c: Any) -> None:
+    store(c, fl.c, i, p)  # the normal is `fl.n`
+
+
 @shown.of(Elements)
 @inlined
-def _same(el: Elements, i: int, a: Any) -> Any:
+def _shown(el: Elements, i: int, a: Any) -> Any:
     return a
 
 

@@ -67,9 +67,9 @@ from rtcvt.offline.pushbelt.contact.elements import (
     arm_of,
     carried,
     frame_of,
+    keep,
     lever,
     shown,
-    solved,
     velocity_at,
     wrench,
 )
@@ -127,7 +127,7 @@ class Flanks(NamedTuple):
     P: Annotated[Array, ("N_E", "n_p", 3), "m", "point from the apex"]
     n: Annotated[Array, ("N_E", "n_p", 3), "1", "normal into the element"]
     v: Annotated[Array, ("N_E", "n_p", 6), "m/s, m/s^2", "velocity of the sheave; its change by rotation per second"]
-    m: Annotated[Array, ("N_E", "n_p", 3), "1", "normal in the frame of solution"]
+    m: Annotated[Array, ("N_E", "n_p", 3), "1", "normal in the frame of solution, if it is another (`elements.keep`)"]
     c: Annotated[Array, ("N_E", "n_p", 3), "m/s", "velocity of the sheave in the middle of the step, in that frame"]
     slip: Annotated[Array, ("N_E", "n_p", 3), "m/s", "v_T after the step, in that frame"]
     T: Annotated[Array, ("N_E", "n_p", 3), "N", "friction in that frame"]
@@ -332,8 +332,7 @@ def normal_forces(belt, dt, el, s, sd, fl):
                 sunk = fl.pen[i, p] - fl.w[i, p]
                 force = c * sunk - d * dot(n, moved(v, lag, per_time))
                 fl.N[i, p] = force if sunk > 0.0 and force > 0.0 else 0.0
-                store(solved(el, i, n), fl.m, i, p)
-                store(solved(el, i, moved(sheave, lag, per_time)), fl.c, i, p)
+                keep(el, fl, i, p, moved(sheave, lag, per_time))
 
 
 @compiled
@@ -393,8 +392,7 @@ def add_works(belt, el, s, u, fl, rub, reaction, power):
                 along += T_t
                 outwards += T[0] * c_phi + T[1] * s_phi
                 axial += F[2]
-                mean = plus(velocity_at(el, u, i, arm), velocity_at(el, el.u, i, arm))
-                v = minus(times(0.5, mean), load(fl.v, i, p))
+                v = minus(velocity_at(el, u, i, arm), load(fl.v, i, p))
                 taken = -T_t * (v[0] * s_phi - v[1] * c_phi)
                 damper = N - stiffness * max(fl.pen[i, p] - fl.w[i, p], 0.0)
                 lost = plus(lost, (taken, -dot(T, v) - taken, -damper * dot(n, v)))
@@ -439,7 +437,7 @@ def _masses(belt):
 @inlined
 def _slip_at(fl, i, p, w):
     """Slip velocity v_T of point `p` if the step ends with the velocity w of the element."""
-    return across(minus(carried(w, load(fl.arm, i, p)), load(fl.c, i, p)), load(fl.m, i, p))
+    return across(minus(carried(w, load(fl.arm, i, p)), load(fl.c, i, p)), load(fl.n, i, p))
 
 
 @inlined
@@ -452,7 +450,7 @@ def begin(belt, dt, u, f, fl, i, w):
     """
     r = moved(scaled(_masses(belt), minus(w, columns(u, i, 0))), -dt, columns(f, i, 0))
     for p in range(len(fl.points)):
-        r = moved(r, -2.0 * dt * fl.N[i, p], wrench(load(fl.arm, i, p), load(fl.m, i, p)))
+        r = moved(r, -2.0 * dt * fl.N[i, p], wrench(load(fl.arm, i, p), load(fl.n, i, p)))
     v = _slip_at(fl, i, 0, w)
     return (v, _slip_at(fl, i, 1, w) if len(fl.points) == 2 else v), r
 
@@ -460,7 +458,7 @@ def begin(belt, dt, u, f, fl, i, w):
 @inlined
 def _changed(fl, i, p, v, d):
     """Slip v of a point after the change d of its element's velocity."""
-    return plus(v, across(carried(d, load(fl.arm, i, p)), load(fl.m, i, p)))
+    return plus(v, across(carried(d, load(fl.arm, i, p)), load(fl.n, i, p)))
 
 
 @inlined
@@ -476,7 +474,7 @@ def _gone(belt, fl, i, at, d):
 def _add_slope(law, h, smooth, full, fl, i, p, v, A, r):
     """The matrix A of the velocities and the impulse r, with those of point `p` with the slip v."""
     arm = load(fl.arm, i, p)
-    c, K = slope(law, h * fl.N[i, p], smooth, full, v, load(fl.m, i, p))
+    c, K = slope(law, h * fl.N[i, p], smooth, full, v, load(fl.n, i, p))
     g_x = K[1] * arm[0] - K[0] * arm[1]
     g_y = K[3] * arm[0] - K[1] * arm[1]
     A = summed(A, (K[0], K[1], g_x, K[3], g_y, arm[0] * g_y - arm[1] * g_x))
@@ -508,7 +506,7 @@ def slip_of_one(belt, law, h, r, fl, i, v):
     """Square of the slip [m^2/s^2] after the step of an element with one point per flank, from its
     slip v and the impulse r of `begin`."""
     N = h * fl.N[i, 0]
-    n_x, n_y, n_z = load(fl.m, i, 0)
+    n_x, n_y, n_z = load(fl.n, i, 0)
     r_x, r_y, _ = load(fl.arm, i, 0)
     free = 1.0 / belt.m_E
     turn = 1.0 / belt.J_E

@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.nonsmooth.contact import Rows, Work, newton_rows, work
+from rtcvt.offline.pushbelt import vectors
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled, inlined
 from rtcvt.offline.pushbelt.contact.element_ring import (
     EAR,
@@ -50,12 +51,12 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_forces,
     saddle_friction,
 )
-from rtcvt.offline.pushbelt.contact.elements import Elements, wrench
+from rtcvt.offline.pushbelt.contact.elements import Elements, carried, wrench
 from rtcvt.offline.pushbelt.contact.flank import mobilities, solve
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, Ring, X, ends, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
-from rtcvt.offline.pushbelt.vectors import add_columns, copy, zero
+from rtcvt.offline.pushbelt.vectors import add_columns, applied, columns, copy, dot, minus, set_columns, zero
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -151,12 +152,8 @@ def _add(P: Press, n: int, i: int, ear: int, at: Place, gap: float, q: Any, h: f
     P.of[n] = i
     P.ear[n] = ear
     P.k[n] = at.k
-    P.place[n, 0] = at.xi
-    P.place[n, 1] = at.w
-    P.place[n, 2] = at.t_x
-    P.place[n, 3] = at.t_y
-    P.place[n, 4] = at.r_x - h * at.t_y - q[i, 0]
-    P.place[n, 5] = at.r_y + h * at.t_x - q[i, 1]
+    set_columns((at.xi, at.w, at.t_x), P.place, n, 0)
+    set_columns((at.t_y, at.r_x - h * at.t_y - q[i, 0], at.r_y + h * at.t_x - q[i, 1]), P.place, n, 3)
     P.place[n, 6], P.place[n, 7] = gap, h
     return n + 1
 
@@ -265,16 +262,14 @@ def _elements(u: Any, P: Press) -> None:
     n = P.n[0]
     for a in range(n):
         i = P.of[a]
-        A_00, A_01, A_02, A_11, A_12, A_22 = P.A[i]
+        A = (P.A[i, 0], P.A[i, 1], P.A[i, 2], P.A[i, 3], P.A[i, 4], P.A[i, 5])
         for x in range(2):
-            e = P.E[a, x]
+            e = vectors.load(P.E, a, x)
             row = 2 * a + x
             for o in range(P.entries[row]):
                 P.value[row, o] = P.ring[row, o]
-            g_0 = A_00 * e[0] + A_01 * e[1] + A_02 * e[2]
-            g_1 = A_01 * e[0] + A_11 * e[1] + A_12 * e[2]
-            g_2 = A_02 * e[0] + A_12 * e[1] + A_22 * e[2]
-            P.c[row] = P.free[row] + e[0] * u[i, 0] + e[1] * u[i, 1] + e[2] * u[i, 2]
+            g = applied(A, e)
+            P.c[row] = P.free[row] + dot(e, columns(u, i, 0))
             for b in range(max(a - 1, 0), min(a + 2, n)):  # itself, or the ear next to a saddle
                 if P.of[b] == i:
                     o = 0
@@ -283,7 +278,7 @@ def _elements(u: Any, P: Press) -> None:
                     if o == P.entries[row]:  # a belt that falls apart
                         continue
                     for y in range(2):
-                        G = g_0 * P.E[b, y, 0] + g_1 * P.E[b, y, 1] + g_2 * P.E[b, y, 2]
+                        G = dot(g, vectors.load(P.E, b, y))
                         P.value[row, o + y] += G
                         P.c[row] -= G * P.L[2 * b + y]
 
@@ -402,8 +397,7 @@ def _work(p, band, u, memory, P):
         k = P.k[a]
         at = _place(P, a)
         v_x, v_y, omega = velocity(band.shape, band.rate, k, at.xi, at.w)
-        v_x = u[i, 0] - u[i, 2] * at.a_y - v_x
-        v_y = u[i, 1] + u[i, 2] * at.a_x - v_y
+        v_x, v_y, _ = minus(carried(columns(u, i, 0), (at.a_x, at.a_y)), (v_x, v_y, 0.0))
         opening = v_y * at.t_x - v_x * at.t_y
         o = _first(P, a)
         t = -memory[i, o] * (v_x * at.t_x + v_y * at.t_y + at.h * omega)

@@ -67,10 +67,8 @@ def friction(n, m, x, w, before, dt):
         for a in range(6):
             for i in range(before.shape[0]):
                 x.u[i, a] = before[i, a]
-        flank.velocities(
-            m.belt, m.body, m.friction, dt, Side(1.0, x.q, x.u, w.R), w.f, x.s, w.left.fl, w.right.fl, w.find, x.rub,
-            w.reaction, w.flank_power,
-        )  # fmt: skip
+        t = flank.Step(m.body, m.friction, dt, Side(1.0, x.q, x.u, w.R), w.f, w.left.fl, w.right.fl)
+        flank.velocities(m.belt, t, x.s, w.find, x.rub, w.reaction, w.flank_power)
 
 
 def copied(a: Any) -> Any:

@@ -113,6 +113,19 @@ class Guide(NamedTuple):
     bilateral: bool
 
 
+class Strip(NamedTuple):
+    """One ring set as contacts see it: its rows (`ring`); across its plane coordinates, rates and forces (N_B, 3) of
+    `lateral`, in the view of the side. Loads are added to."""
+
+    ring: Ring
+    shape: Any
+    rate: Any
+    load: Any
+    q_L: Any
+    u_L: Any
+    F_L: Any
+
+
 @declared
 class Touch(NamedTuple):
     """Scratch of the contacts of one side, at saddles or at ears; at, seen, force by the columns above."""
@@ -196,55 +209,58 @@ def _between(N_B: int, k: int, xi: float) -> Any:
 
 
 @inlined
-def _position(R: Ring, place: float, shape: Any, q_L: Any, at: Touch, i: int) -> None:
+def _position(b: Strip, place: float, at: Touch, i: int) -> None:
     """Rows of the ring at `place`."""
+    q_L = b.q_L
     k = int(place)
     xi = place - k
     at.k[i] = k
     at.xi[i] = xi
     for c in range(N_SHAPE):
-        at.shape[i, c] = shape[k, c]
-    j = k + 1 if k + 1 < R.N_B else 0
-    a, b, share = _between(R.N_B, k, xi)
+        at.shape[i, c] = b.shape[k, c]
+    j = k + 1 if k + 1 < b.ring.N_B else 0
+    m, n, share = _between(b.ring.N_B, k, xi)
     step = q_L[j, 0] - q_L[k, 0]
     at.across[i, 0] = q_L[k, 0] + xi * step
     at.across[i, 1] = step
-    at.across[i, 2] = q_L[a, 1] + share * (q_L[b, 1] - q_L[a, 1])
-    at.across[i, 3] = q_L[a, 2] + share * (q_L[b, 2] - q_L[a, 2])
+    at.across[i, 2] = q_L[m, 1] + share * (q_L[n, 1] - q_L[m, 1])
+    at.across[i, 3] = q_L[m, 2] + share * (q_L[n, 2] - q_L[m, 2])
 
 
 @inlined
-def _rates(R: Ring, rate: Any, u_L: Any, at: Touch, i: int) -> None:
+def _rates(b: Strip, at: Touch, i: int) -> None:
     """Rates of the rows of the ring."""
+    u_L = b.u_L
     k = at.k[i]
     xi = at.xi[i]
     for c in range(N_RATE):
-        at.rate[i, c] = rate[k, c]
-    j = k + 1 if k + 1 < R.N_B else 0
-    a, b, share = _between(R.N_B, k, xi)
+        at.rate[i, c] = b.rate[k, c]
+    j = k + 1 if k + 1 < b.ring.N_B else 0
+    m, n, share = _between(b.ring.N_B, k, xi)
     at.turning[i, 0] = u_L[k, 0] + xi * (u_L[j, 0] - u_L[k, 0])
-    at.turning[i, 1] = u_L[a, 1] + share * (u_L[b, 1] - u_L[a, 1])
-    at.turning[i, 2] = u_L[a, 2] + share * (u_L[b, 2] - u_L[a, 2])
+    at.turning[i, 1] = u_L[m, 1] + share * (u_L[n, 1] - u_L[m, 1])
+    at.turning[i, 2] = u_L[m, 2] + share * (u_L[n, 2] - u_L[m, 2])
 
 
 @inlined
-def _load(R: Ring, at: Touch, i: int, load: Any, F_L: Any) -> None:
+def _load(b: Strip, at: Touch, i: int) -> None:
     """Load the ring with the force of the contact of element i."""
+    F_L = b.F_L
     k = at.k[i]
     xi = at.xi[i]
     for c in range(N_LOAD):
-        load[k, c] += at.load[i, c]
-    j = k + 1 if k + 1 < R.N_B else 0
-    a, b, share = _between(R.N_B, k, xi)
+        b.load[k, c] += at.load[i, c]
+    j = k + 1 if k + 1 < b.ring.N_B else 0
+    m, n, share = _between(b.ring.N_B, k, xi)
     F_z = at.give[i, 3]
     T_x = at.give[i, 4]
     T_y = at.give[i, 5]
     F_L[k, 0] += (1.0 - xi) * F_z
     F_L[j, 0] += xi * F_z
-    F_L[a, 1] += (1.0 - share) * T_x
-    F_L[a, 2] += (1.0 - share) * T_y
-    F_L[b, 1] += share * T_x
-    F_L[b, 2] += share * T_y
+    F_L[m, 1] += (1.0 - share) * T_x
+    F_L[m, 2] += (1.0 - share) * T_y
+    F_L[n, 1] += share * T_x
+    F_L[n, 2] += share * T_y
 
 
 @inlined
@@ -413,12 +429,12 @@ def _on_element(el: Side, arm: Any, F: Any, M: float, at: Touch, i: int) -> None
 
 
 @inlined
-def _hand_over(R: Ring, at: Touch, i: int, load: Any, F_L: Any, f: Any) -> None:
+def _hand_over(b: Strip, at: Touch, i: int, f: Any) -> None:
     """Forces of one contact, `at.give` and `at.wrench`, to ring and element."""
     for c in range(N_LOAD):
         at.load[i, c] = 0.0
     _push(at, i)
-    _load(R, at, i, load, F_L)
+    _load(b, at, i)
     add_columns(columns(at.wrench, i, 0), f, i, 0)
     add_columns(columns(at.wrench, i, 3), f, i, 3)
 
@@ -499,19 +515,15 @@ def _pillar(p: Guide, R: Ring, el: Side, at: Touch, i: int, memory: Any, dt: flo
 
 @compiled
 def ring_forces(
-    p: Guide, R: Ring, el: Side, s_R: Any, shape: Any, rate: Any, load: Any, q_L: Any, u_L: Any, F_L: Any, f: Any,
-    N: Any, memory: Any, at: Touch, ear: Touch, dt: float, lead: float = 0.0,
+    p: Guide, b: Strip, el: Side, s_R: Any, f: Any, N: Any, memory: Any, at: Touch, ear: Touch, dt: float,
+    lead: float = 0.0,
 ) -> Any:  # fmt: skip
     """Saddle, ear and pillar of every element with the ring of one side, with the friction of the last step.
 
     Parameters
     ----------
-    p, R : Guide, Ring
-        Of this side.
-    el : Side
+    p, b, el : Guide, Strip, Side
     s_R : (N_E) arc coordinate of the saddle's projection [finite elements]; updated
-    shape, rate, load : (N_B, 11), (N_B, 9), (N_B, 9) of `ring`, load added to
-    q_L, u_L, F_L : (N_B, 3) of `lateral`, in the side's view, F_L added to
     f : (N_E, 6) forces on the elements as in `joint`; added to
     N : (N_E, 6), written but for friction: saddle, ear, friction along, friction across (outwards), pillar, tracking,
         on the element [N]
@@ -524,32 +536,32 @@ def ring_forces(
     float, float : loss of friction in the last step, and that of dampers and switching [J]
     """
     for i in range(p.N_E):
-        _position(R, s_R[i], shape, q_L, at, i)
-        _rates(R, rate, u_L, at, i)
-    lost_t, lost_n = _saddles(p, R, el, at, f, N, memory, dt, lead)
+        _position(b, s_R[i], at, i)
+        _rates(b, at, i)
+    lost_t, lost_n = _saddles(p, b.ring, el, at, f, N, memory, dt, lead)
     for i in range(p.N_E):
         s_R[i] = at.seen[i, PLACE]
-        _load(R, at, i, load, F_L)
+        _load(b, at, i)
     for i in range(p.N_E):
         if at.seen[i, PILLAR] < 0.0 or memory[i, _OF_PILLAR] != 0.0:
-            N[i, 4], lost = _pillar(p, R, el, at, i, memory, dt, lead)
+            N[i, 4], lost = _pillar(p, b.ring, el, at, i, memory, dt, lead)
             lost_n += lost
-            _hand_over(R, at, i, load, F_L, f)
+            _hand_over(b, at, i, f)
         ear.force[i, PRESS] = 0.0
         if p.bilateral:
             continue
         if at.seen[i, EAR] < _NEAR or memory[i, _OF_EAR] != 0.0 or memory[i, _OF_EAR + 4] != 0.0:
             # once more, for it is not where the saddle is
-            _position(R, s_R[i], shape, q_L, ear, i)
-            _meet(p, R, _EAR, el, ear, i)
-            _position(R, ear.seen[i, PLACE], shape, q_L, ear, i)
-            _rates(R, rate, u_L, ear, i)
-            _meet(p, R, _EAR, el, ear, i)
-            _press(p, R, _EAR, el, ear, i, memory, _OF_EAR, dt, lead)
+            _position(b, s_R[i], ear, i)
+            _meet(p, b.ring, _EAR, el, ear, i)
+            _position(b, ear.seen[i, PLACE], ear, i)
+            _rates(b, ear, i)
+            _meet(p, b.ring, _EAR, el, ear, i)
+            _press(p, b.ring, _EAR, el, ear, i, memory, _OF_EAR, dt, lead)
             _remember(ear, i, memory, _OF_EAR)
             N[i, 1] = ear.force[i, PRESS]
-            _give(R, _EAR, el, ear, i, N[i, 1], ear.force[i, RUB_T], ear.force[i, RUB_L], 0.0)
-            _hand_over(R, ear, i, load, F_L, f)
+            _give(b.ring, _EAR, el, ear, i, N[i, 1], ear.force[i, RUB_T], ear.force[i, RUB_L], 0.0)
+            _hand_over(b, ear, i, f)
             lost_t += ear.works[i, 0]
             lost_n += ear.works[i, 1]
     return lost_t, lost_n
@@ -573,15 +585,14 @@ def _rub(p: Guide, R: Ring, side: float, el: Side, at: Touch, i: int, G: float) 
 
 @compiled
 def ring_friction(
-    p: Guide, R: Ring, el: Side, rate: Any, load: Any, u_L: Any, F_L: Any, f: Any, N: Any, memory: Any, at: Touch,
-    ear: Touch, G: float,
+    p: Guide, b: Strip, el: Side, f: Any, N: Any, memory: Any, at: Touch, ear: Touch, G: float
 ) -> None:  # fmt: skip
     """Friction of all contacts of one side: from that of the last step, as left by `ring_forces`, to that of this step.
 
     Parameters
     ----------
-    el, rate, u_L : velocities of elements and ring are those at the end of the step, with the friction of the last step
-    load, F_L, f : the change by friction is added
+    b, el : velocities of ring and elements are those at the end of the step, with the friction of the last step
+    f : the change by friction is added, as to the loads of b
     N : its columns of friction are written; memory : its friction is written
     G : largest change of slips by one unit of friction [m/s/N]: dt W, in the multirate scheme with more of W_E
 
@@ -589,9 +600,9 @@ def ring_friction(
     """
     n = np.uint64(p.N_E)
     for i in range(p.N_E):
-        _rates(R, rate, u_L, at, i)
+        _rates(b, at, i)
     for i in range(n):
-        _rub(p, R, _SADDLE, el, at, i, G)
+        _rub(p, b.ring, _SADDLE, el, at, i, G)
     zero(at.load)
     for i in range(n):
         _push(at, i)
@@ -603,25 +614,25 @@ def ring_friction(
             memory[i, _OF_EAR + c] = 0.0
     for i in range(p.N_E):
         if at.force[i, PRESS] != 0.0:
-            _load(R, at, i, load, F_L)
+            _load(b, at, i)
         if ear.force[i, PRESS] > 0.0:
-            _rates(R, rate, u_L, ear, i)
-            _rub(p, R, _EAR, el, ear, i, G)
-            _hand_over(R, ear, i, load, F_L, f)
+            _rates(b, ear, i)
+            _rub(p, b.ring, _EAR, el, ear, i, G)
+            _hand_over(b, ear, i, f)
             for c in range(2):
                 memory[i, _OF_EAR + c] = ear.seen[i, c]
                 N[i, 2 + c] += ear.seen[i, c]
 
 
 @compiled
-def ring_energy(p: Guide, R: Ring, el: Side, s_R: Any, shape: Any, q_L: Any, at: Touch) -> float:
+def ring_energy(p: Guide, b: Strip, el: Side, s_R: Any, at: Touch) -> float:
     """Energy stored in saddle, ear, pillar and tracking of one side [J]; arguments as for `ring_forces`."""
     energy = 0.0
     for i in range(p.N_E):
         place = s_R[i]
         for _ in range(3):
-            _position(R, place, shape, q_L, at, i)
-            _meet(p, R, _SADDLE, el, at, i)
+            _position(b, place, at, i)
+            _meet(p, b.ring, _SADDLE, el, at, i)
             place = at.seen[i, PLACE]
         energy += 0.5 * p.k * (at.at[i, GAP] if p.bilateral else min(at.at[i, GAP], 0.0)) ** 2
         energy += 0.5 * p.k_P * min(at.seen[i, PILLAR], 0.0) ** 2 + tracking_energy(p.tracking, at.seen[i, OFF])
@@ -629,8 +640,8 @@ def ring_energy(p: Guide, R: Ring, el: Side, s_R: Any, shape: Any, q_L: Any, at:
             continue
         place = s_R[i]
         for _ in range(3):
-            _position(R, place, shape, q_L, at, i)
-            _meet(p, R, _EAR, el, at, i)
+            _position(b, place, at, i)
+            _meet(p, b.ring, _EAR, el, at, i)
             place = at.seen[i, PLACE]
         energy += 0.5 * p.k * min(at.at[i, GAP], 0.0) ** 2
     return energy

@@ -58,14 +58,13 @@ _NONE = (0.0, 0.0, 0.0)
 
 
 class Step(NamedTuple):
-    """Body, law of friction, dt [s]; rotation matrices R, velocities u before the step and forces f of all other
-    contacts, moments in the element's frame; flanks of sigma = 1 and -1."""
+    """A step of the elements: body, law of friction (`friction`), dt [s], the side sigma = 1 with velocities before it,
+    forces f (N_E, 6) of all other contacts, moments in the element's frame, flanks of sigma = 1 and -1."""
 
     body: Any
     law: Any
     dt: float
-    R: Any
-    u: Any
+    el: Side
     f: Any
     left: Any
     right: Any
@@ -122,8 +121,8 @@ def _solve(S):
 @inlined
 def _free(t, i):
     """Velocity and angular velocity of an element without flanks after the step, in its frame."""
-    v = moved(straight(t.u, i), t.dt / t.body.m, straight(t.f, i))
-    return to_body(t.R, i, v), turned(t.body, t.dt, turning(t.u, i), turning(t.f, i))
+    v = moved(straight(t.el.u, i), t.dt / t.body.m, straight(t.f, i))
+    return to_body(t.el.R, i, v), turned(t.body, t.dt, turning(t.el.u, i), turning(t.f, i))
 
 
 @inlined
@@ -181,7 +180,7 @@ def _conclude(t, find, i, rest, w):
         f, steepest, stiff = _rub(t.law, t.dt, -1.0, t.right, i, 1, w, f, steepest, stiff)
     v = moved(rest[0], 1.0 / body.m, f[0])
     o = turned(body, 1.0, rest[1], f[1])
-    store_motion(to_inertial(t.R, i, v), o, find.u, i)
+    store_motion(to_inertial(t.el.R, i, v), o, find.u, i)
     missed = minus(v, w[0])
     turn = minus(o, w[1])
     error = dot(missed, missed)
@@ -199,8 +198,8 @@ def _guess(t, find, first, behind):
     turned with the sheave."""
     v = t.left.v
     for i in range(first, behind):
-        w = moved(straight(t.u, i), t.dt, (v[i, 0, 3], v[i, 0, 4], v[i, 0, 5]))
-        store_motion(to_body(t.R, i, w), turning(t.u, i), find.trial, i)
+        w = moved(straight(t.el.u, i), t.dt, (v[i, 0, 3], v[i, 0, 4], v[i, 0, 5]))
+        store_motion(to_body(t.el.R, i, w), turning(t.el.u, i), find.trial, i)
 
 
 @compiled
@@ -263,24 +262,15 @@ def ahead(body, dt, u, f, rub, R, left, right, end):
 
 
 @compiled
-def velocities(belt, body, law, dt, el, f, s, left, right, find, rub, reaction, power):
-    """Replace `el.u` by the velocities after the step `dt`, with the forces `f` and all flank forces.
+def velocities(belt, t, s, find, rub, reaction, power):
+    """Replace `t.el.u` by the velocities after the step, with all flank forces.
 
     Parameters
     ----------
-    belt, body : Belt, Body
-    law
-        Law of friction (`friction`).
-    dt : float
-        Step [s].
-    el : Side
-        Of sigma = 1.
-    f : (N_E, 6)
-        Forces of all other contacts, moments in the element's frame.
+    belt, t : Belt, Step
+        Flanks after `normal_forces`; slip, T and force are written.
     s : (2, 2, 4)
         Sheave positions by side, pulley, in the view of the side.
-    left, right : Flanks
-        Flanks of sigma = 1 and -1, after `normal_forces`; slip, T and force written.
     find : Search
         Written.
     rub : (N_E, 6)
@@ -288,7 +278,7 @@ def velocities(belt, body, law, dt, el, f, s, left, right, find, rub, reaction, 
     reaction, power : (2, 2, 4), (2, 3)
         Written: as `contact.flank.add_works` has them, reaction by side, in its view, power of both sides.
     """
-    t = Step(body, law, dt, el.R, el.u, f, left, right)
+    body, _, dt, el, f, left, right = t
     n = np.uint64(body.N_E)
     first = np.uint64(0)
     while first < n:

@@ -59,7 +59,7 @@ from rtcvt.offline.pushbelt.ring.ring import (
 )
 from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, sheave
 from rtcvt.offline.pushbelt.spatial.element import Body, Side
-from rtcvt.offline.pushbelt.spatial.element_ring import MEMORY, Guide, Touch
+from rtcvt.offline.pushbelt.spatial.element_ring import MEMORY, Guide, Strip, Touch
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joint, joint, joint_energy, joint_forces
 from rtcvt.offline.pushbelt.spatial.lateral import NL, Lateral
 from rtcvt.offline.pushbelt.spatial.tracking import tracking
@@ -298,6 +298,12 @@ def run(
 
 
 @inlined
+def _strip(m: Model, x: Half, w: Work) -> Strip:
+    """One ring set as contacts see it."""
+    return Strip(m.ring, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L)
+
+
+@inlined
 def _move_ring(m: Model, x: Half, w: Work, h: float) -> None:
     """One ring set moves on; shape and rates."""
     planar_ring.move(m.ring, x.q_R, x.u_R, w.cs_R, w.sn_R, h)
@@ -341,9 +347,8 @@ def _touch(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: float
     h = dt / n_R
     _move_ring(m, x, w, h)
     works = element_ring.ring_forces(
-        guide, m.ring, el, x.s_R, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear, dt,
-        0.5 * (dt - h),
-    )  # fmt: skip
+        guide, _strip(m, x, w), el, x.s_R, f, w.N, x.memory, w.at, w.ear, dt, 0.5 * (dt - h)
+    )
     if n_R > 1:
         zero(x.held)
         zero(x.held_L)
@@ -371,10 +376,8 @@ def _rub_ring(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: fl
     """Friction of one ring set at the velocities of the elements at the end of the step, and the resulting change of
     those of the ring."""
     zero(w.F_L)
-    element_ring.ring_friction(
-        guide, m.ring, el, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear,
-        dt * (guide.W + (n_R - 1) * guide.W_E),
-    )  # fmt: skip
+    G = dt * (guide.W + (n_R - 1) * guide.W_E)
+    element_ring.ring_friction(guide, _strip(m, x, w), el, f, w.N, x.memory, w.at, w.ear, G)
     if n_R > 1:
         _hold(m, x, w)
     planar_ring.nodal(m.ring, w.shape, w.load, w.F_R)
@@ -420,7 +423,8 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     flank.ahead(body, dt, u, f, rub, R, on_left.fl, on_right.fl, end)
     _rub_ring(m, guides[0], Side(1.0, q, end, R), left, on_left, f, dt, n_R)
     _rub_ring(m, guides[1], Side(-1.0, q, end, R), right, on_right, f, dt, n_R)
-    flank.velocities(belt, body, friction, dt, on[0], f, s, on_left.fl, on_right.fl, find, rub, reaction, loss)
+    t = flank.Step(body, friction, dt, on[0], f, on_left.fl, on_right.fl)
+    flank.velocities(belt, t, s, find, rub, reaction, loss)
     element.gyrate(body, u, dt)
     sheave.advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, pulleys.out, pulleys.power)
     ledger.book_sheaves(book, dt, pulleys.power)
@@ -450,7 +454,7 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
         stock.ring_axial += axial
         stock.ring_bending += bending + shear + torsion + across
         el = Side(1.0 if side == 0 else -1.0, x.q, x.u, w.R)
-        stock.saddles += element_ring.ring_energy(m.guides[0], m.ring, el, half.s_R, work.shape, half.q_L, work.at)
+        stock.saddles += element_ring.ring_energy(m.guides[0], _strip(m, half, work), el, half.s_R, work.at)
         stock.flanks += flank.energy(m.belt, work.fl)
     stock.deflection = 0.5 * (maxwell.energy(m.left, w.left.mx) + maxwell.energy(m.right, w.right.mx))
 

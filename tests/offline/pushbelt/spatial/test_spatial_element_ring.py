@@ -74,11 +74,12 @@ def evaluate(p: er.Guide, x: Bodies, sigma: float = 1.0, dt: float = 1e-6) -> Fo
     for _ in range(4):  # until the projection is exact
         f, N, load, F_L = np.zeros((N_E, 6)), np.zeros((N_E, 6)), np.zeros((N_B, 9)), np.zeros((N_B, 3))
         memory[:] = 0.0
-        er.ring_forces(p, RING, side, s_R, shape, rate, load, x.q_L, x.u_L, F_L, f, N, memory, at, ear, dt)
-        er.ring_friction(p, RING, side, rate, load, x.u_L, F_L, f, N, memory, at, ear, dt * p.W)
+        strip = er.Strip(RING, shape, rate, load, x.q_L, x.u_L, F_L)
+        er.ring_forces(p, strip, side, s_R, f, N, memory, at, ear, dt)
+        er.ring_friction(p, strip, side, f, N, memory, at, ear, dt * p.W)
     F_R, none = np.zeros((N_B, 5)), RING._replace(EA=0.0, EI=0.0, d_axial=0.0, d_bend=0.0)
     ring_model.forces(none, shape, rate, load, F_R, np.zeros(N_B))
-    return Found(f, F_R, F_L, N, memory, er.ring_energy(p, RING, side, s_R, shape, x.q_L, at))
+    return Found(f, F_R, F_L, N, memory, er.ring_energy(p, strip, side, s_R, at))
 
 
 def moved(x: Bodies, h: float) -> Bodies:

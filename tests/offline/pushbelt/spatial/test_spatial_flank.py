@@ -42,8 +42,8 @@ def solve(
         planar.contact_points(BELT, SHEAVES, el.Side(sigma, q, u, R), s[side], sides[side])
         planar.normal_forces(BELT, dt, el.Side(sigma, q, u, R), s[side], sd[side], sides[side])
     reaction, power, before = np.zeros((2, 2, 4)), np.zeros((2, 3)), u.copy()
-    at = el.Side(1.0, q, u, R)
-    fk.velocities(BELT, BODY, law, dt, at, f, s, *sides, find, np.zeros((N, 6)), reaction, power)
+    step = fk.Step(BODY, law, dt, el.Side(1.0, q, u, R), f, *sides)
+    fk.velocities(BELT, step, s, find, np.zeros((N, 6)), reaction, power)
     return Found(u, reaction, power, *sides, R, before, find.far)
 
 

@@ -15,6 +15,7 @@ from rtcvt.offline.pushbelt.compiled import compiled
 from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.spatial import flank, model
+from rtcvt.offline.pushbelt.spatial.element import Side
 from rtcvt.offline.pushbelt.spatial.joint import joint_forces
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 
@@ -39,13 +40,13 @@ def touch(n, m, x, w, q, u, R, f, dt, n_R):
         for a in range(6):
             for i in range(f.shape[0]):
                 f[i, a] = 0.0
-        model._touch(m, m.guides[0], 1.0, x, w, q, u, R, f, dt, n_R)
+        model._touch(m, m.guides[0], Side(1.0, q, u, R), x, w, f, dt, n_R)
 
 
 @compiled
-def rub(n, m, x, w, end, R, f, dt, n_R):
+def rub(n, m, x, w, q, end, R, f, dt, n_R):
     for _ in range(n):
-        model._rub_ring(m, m.guides[0], 1.0, x, w, end, R, f, dt, n_R)
+        model._rub_ring(m, m.guides[0], Side(1.0, q, end, R), x, w, f, dt, n_R)
 
 
 @compiled
@@ -57,7 +58,7 @@ def joints(n, m, x, w, dt):
 @compiled
 def normal(n, m, q, u, R, s, sd, fl, mx, dt):
     for _ in range(n):
-        model._meet_sheaves(m.belt, m.sheaves, m.left, 1.0, q, u, R, s, sd, fl, mx, dt)
+        model._meet_sheaves(m.belt, m.sheaves, m.left, Side(1.0, q, u, R), s, sd, fl, mx, dt)
 
 
 @compiled
@@ -66,10 +67,8 @@ def friction(n, m, x, w, before, dt):
         for a in range(6):
             for i in range(before.shape[0]):
                 x.u[i, a] = before[i, a]
-        flank.velocities(
-            m.belt, m.body, m.friction, dt, x.u, w.f, w.R, x.s, w.left.fl, w.right.fl, x.rub, w.old, w.trial,
-            w.reaction, w.flank_power,
-        )  # fmt: skip
+        t = flank.Step(m.body, m.friction, dt, Side(1.0, x.q, x.u, w.R), w.f, w.left.fl, w.right.fl)
+        flank.velocities(m.belt, t, x.s, w.find, x.rub, w.reaction, w.flank_power)
 
 
 def copied(a: Any) -> Any:
@@ -104,10 +103,10 @@ def main(unit: str) -> None:
     books, stocks = model.ledger.books(out.planar.work), model.ledger.stocks(out.planar.stored)
     model._run(m, x, w, made.inputs[40:42], np.empty(7), steps, dt, n_R, out, books, stocks, out.planar.rest)
     side, on = x.left, w.left
-    before = w.old.copy(order="F")
+    before = x.u.copy(order="F")
     parts = {
         "ring contacts: forces": 2 * least(touch, m, side, on, x.q, x.u, w.R, w.f, 1e-12, n_R),
-        "ring contacts: friction": 2 * least(rub, m, side, on, w.end, w.R, w.f, dt, n_R),
+        "ring contacts: friction": 2 * least(rub, m, side, on, x.q, w.end, w.R, w.f, dt, n_R),
         "rings": 2 * ((n_R - 1) * least(rings, m, side, on, 0.0) + least(last_ring_step, m, side, on, 0.0)),
         "joints": least(joints, m, x, w, dt),
         "flanks: points, deflection, normal forces": 2

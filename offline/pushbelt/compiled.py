@@ -102,6 +102,13 @@ class Contract:
         self.functions = functions
         self.fields = fields
 
+    def adopt(self, law: type, module: Any) -> None:
+        """Give `law` the functions of a module whose names are those of missing ones."""
+        for f in self.functions:
+            name = f.__name__  # type: ignore[attr-defined]
+            if law not in f.kernels and hasattr(module, name):
+                f.of(law)(getattr(module, name))
+
     def register(self, *laws: type) -> None:
         """Hold laws to the contract.
 

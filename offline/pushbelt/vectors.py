@@ -4,7 +4,7 @@
 elements of a spatial belt have the columns x, y, z-turn, z, x-turn, y-turn, turns in the element's frame.
 """
 
-from rtcvt.offline.pushbelt.compiled import inlined
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
 
 
 @inlined
@@ -65,6 +65,12 @@ def times(k, a):
 def moved(a, k, b):
     """a + k b."""
     return a[0] + k * b[0], a[1] + k * b[1], a[2] + k * b[2]
+
+
+@inlined
+def scaled(k, a):
+    """Each component of a by its own of k."""
+    return k[0] * a[0], k[1] * a[1], k[2] * a[2]
 
 
 @inlined
@@ -138,3 +144,61 @@ def store_motion(v, o, u, i):
 def turned(body, k, o, M):
     """o + k Theta^-1 M, Theta diagonal."""
     return o[0] + k / body.Theta_x * M[0], o[1] + k / body.Theta_y * M[1], o[2] + k / body.Theta_z * M[2]
+
+
+# Symmetric matrices have the entries 00, 01, 02, 11, 12, 22.
+
+
+@inlined
+def summed(A, B):
+    """A + B of symmetric matrices."""
+    return A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5]
+
+
+@inlined
+def applied(A, b):
+    """A b of a symmetric matrix."""
+    return dot((A[0], A[1], A[2]), b), dot((A[1], A[3], A[4]), b), dot((A[2], A[4], A[5]), b)
+
+
+@inlined
+def inverse_of(A):
+    """A^-1 of a symmetric matrix."""
+    C_00 = A[3] * A[5] - A[4] * A[4]
+    C_01 = A[2] * A[4] - A[1] * A[5]
+    C_02 = A[1] * A[4] - A[2] * A[3]
+    k = 1.0 / (A[0] * C_00 + A[1] * C_01 + A[2] * C_02)
+    C_12 = A[1] * A[2] - A[0] * A[4]
+    return k * C_00, k * C_01, k * C_02, k * (A[0] * A[5] - A[2] * A[2]), k * C_12, k * (A[0] * A[3] - A[1] * A[1])
+
+
+@compiled
+def zero(a):
+    """a = 0."""
+    for j in range(a.shape[1]):
+        for i in range(a.shape[0]):
+            a[i, j] = 0.0
+
+
+@compiled
+def add(a, b):
+    """b += a."""
+    for j in range(a.shape[1]):
+        for i in range(a.shape[0]):
+            b[i, j] += a[i, j]
+
+
+@compiled
+def add_times(k, a, b):
+    """b += k a, as many columns as b has."""
+    for j in range(b.shape[1]):
+        for i in range(b.shape[0]):
+            b[i, j] += k * a[i, j]
+
+
+@compiled
+def copy(a, b):
+    """b = a, as many columns as b has."""
+    for j in range(b.shape[1]):
+        for i in range(b.shape[0]):
+            b[i, j] = a[i, j]

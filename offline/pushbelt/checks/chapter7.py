@@ -33,13 +33,11 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from scipy.stats import t as student
 
-from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.checks.kept import Job, kept, key, make_missing, step_times
+from rtcvt.offline.pushbelt.checks.kept import Job, kept, key, made, make_missing, read_steady, step_times
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
-from rtcvt.offline.pushbelt.run.profiles import Steady, Window, steady_of
+from rtcvt.offline.pushbelt.run.profiles import Steady, Window
 from rtcvt.offline.pushbelt.run.reading import open_run
-from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Run, Settings
-from rtcvt.offline.pushbelt.run.simulate import simulate
+from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, is_belt_of
 from rtcvt.unitfile import Record, parse_table
 
@@ -374,33 +372,14 @@ def verify(
     return Verification(parameters, chapter, found, step_us, failed)
 
 
-def read_steady(file: Path) -> Steady:
-    """Read the results of a run.
-
-    Raises
-    ------
-    InputError
-        Damaged, or no run with profiles.
-    """
-    with open_run(file) as found:
-        return steady_of(found)
-
-
 def _weight(run: ChapterRun) -> int:
     return round((run.N_E or 220) * run.steps / 220 * (1.0 + 0.4 * run.rise))
 
 
 def _make(parameters: Parameters, run: ChapterRun, revolutions: float, file: Path, seed: int = 0) -> str:
     """Do a run; why there is no result, if so."""
-    try:
-        outcome = simulate(parameters, run.run(revolutions, seed), file, "", resume=True)
-    except InputError as error:
-        return str(error)
-    if outcome.done and outcome.ended == LEFT:
-        file.unlink()
-        return f"the belt left its place after {outcome.frames * PLOT:.4f} s"
-    if not outcome.done:
-        raise KeyboardInterrupt
+    if why := made(parameters, run.run(revolutions, seed), file):
+        return why
     with open_run(file) as found:
         turns = float(np.ptp(found["crossings"][()])) / found.attrs["N_E"]
     return "" if turns >= 2.0 else f"{turns:.2f} revolutions, two are needed"

@@ -11,10 +11,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, read_json
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
-from rtcvt.offline.pushbelt.run.schedule import Run
+from rtcvt.offline.pushbelt.run.profiles import Steady, steady_of
+from rtcvt.offline.pushbelt.run.reading import open_run
+from rtcvt.offline.pushbelt.run.schedule import LEFT, Run
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.processes import pool
@@ -75,6 +79,32 @@ def make_missing(
     return failed
 
 
+def made(parameters: Parameters, run: Run, file: Path) -> str:
+    """Do a run; why there is no result, if so."""
+    try:
+        outcome = simulate(parameters, run, file, "", resume=True)
+    except InputError as error:
+        return str(error)
+    if not outcome.done:
+        raise KeyboardInterrupt
+    if outcome.ended == LEFT:
+        file.unlink()
+        return f"the belt left its place in frame {outcome.frames + 1}"
+    return ""
+
+
+def read_steady(file: Path) -> Steady:
+    """Read the results of a run.
+
+    Raises
+    ------
+    InputError
+        Damaged, or no run with profiles.
+    """
+    with open_run(file) as found:
+        return steady_of(found)
+
+
 def kept(file: Path, about: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Contents of a JSON file, or the result of `make`, which is stored there; `about` describes it."""
     if goes_on_with(file).exists():
@@ -86,10 +116,10 @@ def kept(file: Path, about: str, make: Callable[[], dict[str, Any]]) -> dict[str
 
 def step_times(parameters: Parameters, runs: Mapping[str, Run], frames: int) -> dict[str, list[float]]:
     """Processor times of a step [us], seven of each run, in turn in one process, over so many frames."""
-    made = {name: prepare(parameters, run) for name, run in runs.items()}
-    found: dict[str, list[float]] = {name: [] for name in made}
+    prepared = {name: prepare(parameters, run) for name, run in runs.items()}
+    found: dict[str, list[float]] = {name: [] for name in prepared}
     for turn in range(8):
-        for name, m in made.items():
+        for name, m in prepared.items():
             s, ticks, begin = m.run.settings, m.clock, time.thread_time()
             go: Callable[..., tuple[Any, int]] = hybrid.run if m.wide is None else spatial.run
             rest = (m.inputs[: frames + 1], ticks.steps, ticks.step, s.flank_points)

@@ -31,15 +31,14 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.limits import Limited, failures
-from rtcvt.offline.pushbelt.checks.kept import Job, kept, key, make_missing, step_times
+from rtcvt.offline.pushbelt.checks.kept import Job, kept, key, made, make_missing, read_steady, step_times
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of
-from rtcvt.offline.pushbelt.run.profiles import FORCES, Steady, force, steady_of
+from rtcvt.offline.pushbelt.run.profiles import FORCES, Steady, force
 from rtcvt.offline.pushbelt.run.reading import figures, open_run
-from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Law, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.schedule import Case, Law, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.schedule import Model as Fidelity
-from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.snapshots import at_ends
 from rtcvt.offline.pushbelt.run.windows import STEADY as LAST
 from rtcvt.offline.pushbelt.run.windows import frames_of
@@ -318,7 +317,7 @@ def verify(
             rest = figures(file)
         through, lost = (float(rest[f"residual_of_{of}"]) for of in ("throughput", "losses"))
         energy[t.name] = through, abs(lost) > 2.0 * abs(through)
-    steady = {t.name: _steady(files[t.name]) for t in ended if isinstance(t.run.start, Case)}
+    steady = {t.name: read_steady(files[t.name]) for t in ended if isinstance(t.run.start, Case)}
     across = {t.name: _across(files[t.name]) for t in ended if isinstance(t.run.start, Point)}
     sizes = {"spatial", "hybrid"} & {t.run.settings.model for t in found}
     equal, growth, cost = _short(parameters, folder, progress) if len(sizes) == 2 else ({}, {}, {})
@@ -327,24 +326,10 @@ def verify(
 
 def _make(parameters: Parameters, trial: Trial, file: Path) -> str:
     """Do a run; why there is no result, if so."""
-    try:
-        outcome = simulate(_unit(parameters, trial), trial.run, file, "", resume=True)
-    except InputError as error:
-        return str(error)
-    if not outcome.done:
-        raise KeyboardInterrupt
-    if outcome.ended == LEFT:
-        file.unlink()
-        return f"the belt left its place in frame {outcome.frames + 1}"
-    return ""
+    return made(_unit(parameters, trial), trial.run, file)
 
 
 # --- results of runs
-
-
-def _steady(path: Path) -> Steady:
-    with open_run(path) as file:
-        return steady_of(file)
 
 
 def _phenomena(steady: Mapping[str, Steady], name: str, suffix: str) -> list[Phenomenon]:
@@ -416,7 +401,7 @@ def _short(
     if progress is not None:
         progress("short runs", 0, 1)
 
-    def made() -> dict[str, Any]:
+    def found_new() -> dict[str, Any]:
         return {
             "equal": {name: _in_line(parameters, name) for name in cases},
             "growth": _disturbed(parameters, cases[-1]) if cases else {},
@@ -424,7 +409,7 @@ def _short(
         }
 
     name = key(*map(_planar, cases), parameters.model_dump_json())
-    found = kept(folder / f"short-{name}.json", "figures of short runs", made)
+    found = kept(folder / f"short-{name}.json", "figures of short runs", found_new)
     return found["equal"], found["growth"], found["cost"]
 
 

@@ -33,6 +33,7 @@ import numpy as np
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.offline.pushbelt.vectors import add_columns, columns, dot, plus, set_columns
 
 _BEARS = 1.07  # measured at LOW of the source: slip is right at 1.07 of the bound, a point off at 1.14
 CONTACTS = ("rocking", "top", "bottom", "pin_1", "pin_2", "pin_3")
@@ -235,18 +236,20 @@ def joint_forces(
     _pairs(q, u, cs, sn, np.uint64(0), np.uint64(last), np.uint64(1), pair)
     _pairs(q, u, cs, sn, np.uint64(last), np.uint64(J.N_E), np.uint64(0), pair)
     work = _wrenches(J, N, damper, pair, wrench, dt)
-    f[0, 0] -= wrench[last, 0]
-    f[0, 1] -= wrench[last, 1]
-    f[0, 2] -= wrench[last, 3]
+    add_columns((-wrench[last, 0], -wrench[last, 1], -wrench[last, 3]), f, 0, 0)
     for i in range(1, J.N_E):
-        f[i, 0] -= wrench[i - 1, 0]
-        f[i, 1] -= wrench[i - 1, 1]
-        f[i, 2] -= wrench[i - 1, 3]
+        add_columns((-wrench[i - 1, 0], -wrench[i - 1, 1], -wrench[i - 1, 3]), f, i, 0)
     for i in range(J.N_E):
-        f[i, 0] += wrench[i, 0]
-        f[i, 1] += wrench[i, 1]
-        f[i, 2] += wrench[i, 2]
+        add_columns(columns(wrench, i, 0), f, i, 0)
     return work
+
+
+@inlined
+def _total(J: Joint, n_3: Any, y: Any, arm: Any, f: Any) -> Any:
+    """Force and moment at the centre of j of the forces f of all contacts; n_3, y, arm as in `_wrenches`."""
+    F_x = -(f[0] + f[1] + f[2]) - J.sin_a * (f[3] + f[4]) - n_3[0] * f[5]
+    F_y = J.cos_a * (f[4] - f[3]) - n_3[1] * f[5]
+    return F_x, F_y, dot(y, (f[0], f[1], f[2])) + dot(arm, (f[3], f[4], f[5]))
 
 
 @compiled
@@ -259,45 +262,27 @@ def _wrenches(J: Joint, N: Any, damper: Any, pair: Any, wrench: Any, dt: float) 
         dx, dy, c, s = pair[i, 0], pair[i, 1], pair[i, 2], pair[i, 3]
         ax, ay, om = pair[i, 4], pair[i, 5], pair[i, 6]
         g_R, g_T, g_B, g_1, g_2, g_3, y_R, y_T, y_B, x_1, y_1, x_2, y_2 = gaps(J, dx, dy, c, s)
-        n3x = c * J.sin_b + s * J.cos_b
-        n3y = s * J.sin_b - c * J.cos_b
+        n_3 = (c * J.sin_b + s * J.cos_b, s * J.sin_b - c * J.cos_b)
         arm_1 = J.sin_a * y_1 - J.cos_a * x_1
         arm_2 = J.sin_a * y_2 + J.cos_a * x_2
-        arm_3 = n3x * J.y_H2 - n3y * J.x_rear
+        arm_3 = n_3[0] * J.y_H2 - n_3[1] * J.x_rear
         f_R, d_R, w_R = _contact(J.k_R, J.d_R, g_R, om * y_R - ax, dt)
         f_T, d_T, w_T = _contact(J.k_T, J.d_T, g_T, om * y_T - ax, dt)
         f_B, d_B, w_B = _contact(J.k_B, J.d_B, g_B, om * y_B - ax, dt)
         f_1, d_1, w_1 = _contact(J.k_PH, J.d_PH, g_1, arm_1 * om - J.sin_a * ax - J.cos_a * ay, dt)
         f_2, d_2, w_2 = _contact(J.k_PH, J.d_PH, g_2, arm_2 * om - J.sin_a * ax + J.cos_a * ay, dt)
-        f_3, d_3, w_3 = _contact(J.k_PH, J.d_PH, g_3, arm_3 * om - n3x * ax - n3y * ay, dt)
-        work += (
-            w_R
-            + w_T
-            + w_B
-            + w_1
-            + w_2
-            + w_3
-            - half
-            * (
-                damper[i, 0] * (damper[i, 3] + ax)
-                + damper[i, 1] * (damper[i, 4] + ay)
-                + damper[i, 2] * (damper[i, 5] + om)
-            )
-        )
-        N[i, 0], N[i, 1], N[i, 2], N[i, 3] = f_R, f_T, f_B, f_1
-        N[i, 4], N[i, 5] = f_2, f_3
-        damper[i, 0] = -(d_R + d_T + d_B) - J.sin_a * (d_1 + d_2) - n3x * d_3
-        damper[i, 1] = J.cos_a * (d_2 - d_1) - n3y * d_3
-        damper[i, 2] = y_R * d_R + y_T * d_T + y_B * d_B + arm_1 * d_1 + arm_2 * d_2 + arm_3 * d_3
-        damper[i, 3], damper[i, 4], damper[i, 5] = ax, ay, om
-        # wrench on i at the centre of j
-        Fx = -(f_R + f_T + f_B) - J.sin_a * (f_1 + f_2) - n3x * f_3
-        Fy = J.cos_a * (f_2 - f_1) - n3y * f_3
-        M = y_R * f_R + y_T * f_T + y_B * f_B + arm_1 * f_1 + arm_2 * f_2 + arm_3 * f_3
+        f_3, d_3, w_3 = _contact(J.k_PH, J.d_PH, g_3, arm_3 * om - n_3[0] * ax - n_3[1] * ay, dt)
+        twist = (ax, ay, om)
+        lost = half * dot(columns(damper, i, 0), plus(columns(damper, i, 3), twist))
+        work += w_R + w_T + w_B + w_1 + w_2 + w_3 - lost
+        set_columns((f_R, f_T, f_B), N, i, 0)
+        set_columns((f_1, f_2, f_3), N, i, 3)
+        y, arm = (y_R, y_T, y_B), (arm_1, arm_2, arm_3)
+        set_columns(_total(J, n_3, y, arm, (d_R, d_T, d_B, d_1, d_2, d_3)), damper, i, 0)
+        set_columns(twist, damper, i, 3)
+        Fx, Fy, M = _total(J, n_3, y, arm, (f_R, f_T, f_B, f_1, f_2, f_3))
         cj, sj = pair[i, 7], pair[i, 8]
-        wrench[i, 0] = cj * Fx - sj * Fy
-        wrench[i, 1] = sj * Fx + cj * Fy
-        wrench[i, 2] = M - dx * Fy + dy * Fx
+        set_columns((cj * Fx - sj * Fy, sj * Fx + cj * Fy, M - dx * Fy + dy * Fx), wrench, i, 0)
         wrench[i, 3] = M
     return work
 

@@ -54,6 +54,7 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import by_law, compiled, inlined, spliced
 from rtcvt.offline.pushbelt.contact.element_element import switching
+from rtcvt.offline.pushbelt.contact.elements import Elements, carried, wrench
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import (
     INV,
@@ -69,6 +70,7 @@ from rtcvt.offline.pushbelt.ring.ring import (
 )
 from rtcvt.offline.pushbelt.ring.ring_set import mobility
 from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.offline.pushbelt.vectors import add_columns, columns, minus, set_columns, zero
 
 Array = NDArray[np.float64]
 
@@ -107,15 +109,6 @@ class Unilateral(Saddle):
 
 class Bilateral(Saddle):
     """A saddle that acts on the ring in both directions."""
-
-
-class Elements(NamedTuple):
-    """The elements as contacts see them: positions q, velocities u (N_E, 3), cosine and sine of phi (N_E)."""
-
-    q: Any
-    u: Any
-    cs: Any
-    sn: Any
 
 
 class Band(NamedTuple):
@@ -171,22 +164,12 @@ class Gap(NamedTuple):
     both: Any
 
 
-class Motion(NamedTuple):
-    """Place [m] and velocities of an element."""
-
-    q_x: Any
-    q_y: Any
-    u_x: Any
-    u_y: Any
-    u_p: Any
-
-
 class Met(NamedTuple):
     """A contact.
 
     f_n, f_t: normal force, friction [N]; v_t: slip [m/s]; stored: energy of the spring [J]; f_d: force of the damper
-    [N]; rate: of the gap [m/s]; F, M: on the element [N, N m]; a: from its centre of gravity [m]; lost: works of
-    friction and damper [J].
+    [N]; rate: of the gap [m/s]; F: force and moment on the element [N, N m]; a: from its centre of gravity [m]; lost:
+    works of friction and damper [J].
     """
 
     f_n: Any
@@ -195,11 +178,8 @@ class Met(NamedTuple):
     stored: Any
     f_d: Any
     rate: Any
-    F_x: Any
-    F_y: Any
-    M: Any
-    a_x: Any
-    a_y: Any
+    F: Any
+    a: Any
     lost_t: Any
     lost_n: Any
 
@@ -294,19 +274,17 @@ def project(R: Ring, shape: Any, s: float, x: float, y: float) -> Foot:
 
 @inlined
 def _contact(
-    p: Saddle, shape: Any, rate: Any, memory: Any, now: Step, i: int, gap: Gap, el: Motion, at: Place, turn: float
+    p: Saddle, shape: Any, rate: Any, memory: Any, now: Step, i: int, gap: Gap, el: Elements, at: Place, turn: float
 ) -> Met:
     """Force of one contact of element i at the ring's surface r + h n, with the friction of the last step; `turn`:
     round run of the layers before the step [rad/s]."""
     n_x = -at.t_y
     n_y = at.t_x
-    a_x = at.r_x + gap.h * n_x - el.q_x
-    a_y = at.r_y + gap.h * n_y - el.q_y
-    v_x, v_y, omega = velocity(shape, rate, at.k, at.xi, at.w)
-    v_x = el.u_x - el.u_p * a_y - v_x
-    v_y = el.u_y + el.u_p * a_x - v_y
+    a = (at.r_x + gap.h * n_x - el.q[i, 0], at.r_y + gap.h * n_y - el.q[i, 1])
+    w_x, w_y, omega = velocity(shape, rate, at.k, at.xi, at.w)
+    v_x, v_y, _ = minus(carried(columns(el.u, i, 0), a), (w_x, w_y, 0.0))
     side = 1.0 if gap.h > 0.0 else -1.0  # the gap opens along side n
-    gap_rate = side * (v_x * n_x + v_y * n_y + now.lead * omega * (el.u_x * at.t_x + el.u_y * at.t_y))
+    gap_rate = side * (v_x * n_x + v_y * n_y + now.lead * omega * (el.u[i, 0] * at.t_x + el.u[i, 1] * at.t_y))
     v_t = v_x * at.t_x + v_y * at.t_y + gap.h * (p.plane * omega + (1.0 - p.plane) * turn)
     o = gap.first
     lost_t = -0.5 * now.dt * memory[i, o] * (memory[i, o + SLIP] + v_t)
@@ -320,35 +298,18 @@ def _contact(
     F_y = side * f_n * n_y + f_t * at.t_y
     stored = 0.5 * p.k * gap.gap * gap.gap if gap.closed else 0.0
     f_d = f_n + p.k * gap.gap if gap.closed else 0.0
-    M = a_x * F_y - a_y * F_x
-    return Met(f_n, f_t, v_t, stored, f_d, gap_rate, F_x, F_y, M, a_x, a_y, lost_t, lost_n)
+    return Met(f_n, f_t, v_t, stored, f_d, gap_rate, wrench(a, (F_x, F_y)), a, lost_t, lost_n)
 
 
-@spliced
+@inlined
 def _note(met: Met, at: Place, i: int, memory: Any, o: int, force: Any) -> None:
     """Write the data of a contact for the next step and friction: columns of a memory from `o` on, and `force`."""
-    memory[i, o + FRICTION] = met.f_t
-    memory[i, o + SLIP] = met.v_t
-    memory[i, o + STORED] = met.stored
+    set_columns((met.f_t, met.v_t, met.stored), memory, i, o + FRICTION)
     memory[i, o + DAMPER] = met.f_d
     memory[i, o + RATE] = met.rate
-    force[i, NORMAL] = met.f_n
-    force[i, XI] = at.xi
-    force[i, W] = at.w
-    force[i, F_X] = met.F_x
-    force[i, F_Y] = met.F_y
-    force[i, T_X] = at.t_x
-    force[i, T_Y] = at.t_y
-    force[i, A_X] = met.a_x
-    force[i, A_Y] = met.a_y
-
-
-@spliced
-def _load_element(f: Any, i: int, F_x: float, F_y: float, M: float) -> None:
-    """Add a force and a moment to those of element i."""
-    f[i, 0] += F_x
-    f[i, 1] += F_y
-    f[i, 2] += M
+    set_columns((met.f_n, at.xi, at.w), force, i, NORMAL)
+    set_columns((met.F[0], met.F[1], at.t_x), force, i, F_X)
+    set_columns((at.t_y, met.a[0], met.a[1]), force, i, T_Y)
 
 
 @inlined
@@ -392,9 +353,7 @@ def _rows_of(N_E: int, s_R: Any, band: Band, memory: Any, stride: float, at: Tou
             at.shape[i, a] = band.shape[k, a]
         for a in range(N_RATE):
             at.rate[i, a] = band.rate[k, a]
-    for a in range(N_LOAD):
-        for i in range(N_E):
-            at.load[i, a] = 0.0
+    zero(at.load)
 
 
 @spliced
@@ -427,15 +386,13 @@ def _saddles(
         apart = left > 0.0
         c = el.cs[i]
         s = el.sn[i]
-        q_x, q_y = el.q[i, 0], el.q[i, 1]
-        x = q_x + c * p.x - s * p.y_S
-        y = q_y + s * p.x + c * p.y_S
+        x = el.q[i, 0] + c * p.x - s * p.y_S
+        y = el.q[i, 1] + s * p.x + c * p.y_S
         place = s_R[i]
         foot = _nearest(at.shape, i, place, place - int(place), R.N_B, x, y)
         gap = -foot.e_n - h2
         closed = (both or gap < 0.0) and not apart
-        motion = Motion(q_x, q_y, el.u[i, 0], el.u[i, 1], el.u[i, 2])
-        met = _contact(p, at.shape, at.rate, memory, now, i, Gap(0, -h2, gap, closed, both), motion, foot.at, turn)
+        met = _contact(p, at.shape, at.rate, memory, now, i, Gap(0, -h2, gap, closed, both), el, foot.at, turn)
         at.works[i, 0] = met.lost_t
         at.works[i, 1] = 0.0 if apart else met.lost_n
         at.works[i, 2] = met.stored - memory[i, STORED]
@@ -444,7 +401,7 @@ def _saddles(
         ear = foot.e_n + rise * (c * foot.at.t_x + s * foot.at.t_y) - h2
         free = min(gap, ear) - _NEAR
         at.ear[i] = np.inf if apart else ear
-        _load_element(f, i, met.F_x, met.F_y, met.M)
+        add_columns(met.F, f, i, 0)
         at.left[i] = left if apart else (free if free > 0.0 and memory[i, STORED] == 0.0 and not both else 0.0)
         _note(met, foot.at, i, at.memory, 0, at.force)
     for i in range(p.N_E):
@@ -516,17 +473,15 @@ def _unilateral(
             s_E = project(band.ring, band.shape, s_R[i], x, y).s
             foot = project(band.ring, band.shape, s_E, x, y)
             gap = foot.e_n - h2
-            met = _contact(
-                p, band.shape, band.rate, memory, now, i, Gap(EAR, h2, gap, gap < 0.0, False),
-                Motion(el.q[i, 0], el.q[i, 1], el.u[i, 0], el.u[i, 1], el.u[i, 2]), foot.at, at.turn[0],
-            )  # fmt: skip
+            here = Gap(EAR, h2, gap, gap < 0.0, False)
+            met = _contact(p, band.shape, band.rate, memory, now, i, here, el, foot.at, at.turn[0])
             lost_t += met.lost_t
             lost_n += met.lost_n
             own = met.lost_t + met.lost_n + met.stored - memory[i, EAR + STORED]
             own_I += own if foot.at.r_x > p.x_mid else 0.0
             own_O += 0.0 if foot.at.r_x > p.x_mid else own
-            push(band.shape, band.load, foot.at.k, foot.at.xi, foot.at.w, -met.F_x, -met.F_y, met.f_t * h2 * p.plane)
-            _load_element(f, i, met.F_x, met.F_y, met.M)
+            push(band.shape, band.load, foot.at.k, foot.at.xi, foot.at.w, -met.F[0], -met.F[1], met.f_t * h2 * p.plane)
+            add_columns(met.F, f, i, 0)
             _note(met, foot.at, i, memory, EAR, at.at_ear)
             N[i, 1] = met.f_n
             at.k_ear[i] = foot.at.k
@@ -563,34 +518,36 @@ def saddle_friction(law: Saddle, band: Band, u: Any, f: Any, N: Any, memory: Any
     """
 
 
+@inlined
+def _rub(p: Saddle, shape: Any, rate: Any, k: int, at: Any, i: int, h: float, turn: float, u: Any, f_0: float,
+         f_n: float, G: float) -> Any:  # fmt: skip
+    """Friction of a contact that `at` describes by the columns of `Touch.force`, and the change on the element."""
+    t_x, t_y, a = at[i, T_X], at[i, T_Y], (at[i, A_X], at[i, A_Y])
+    w_x, w_y, omega = velocity(shape, rate, k, at[i, XI], at[i, W])
+    v_x, v_y, _ = carried(columns(u, i, 0), a)
+    v = (v_x - w_x) * t_x + (v_y - w_y) * t_y + h * (p.plane * omega + (1.0 - p.plane) * turn)
+    f_t = _rubbed(p, G, f_n, f_0, v)
+    return f_t, wrench(a, ((f_t - f_0) * t_x, (f_t - f_0) * t_y))
+
+
 @saddle_friction.of(Unilateral, Bilateral)
 @compiled
 def _friction(p: Saddle, band: Band, u: Any, f: Any, N: Any, memory: Any, at: Touch, G: float) -> None:
     h2 = band.ring.h2
-    layered = 1.0 - p.plane
+    turn = at.turn[0]
     for i in range(p.N_E):
         if at.force[i, NORMAL] != 0.0:
             k = at.k[i]
             for a in range(N_RATE):
                 at.rate[i, a] = band.rate[k, a]
-    for a in range(N_LOAD):
-        for i in range(p.N_E):
-            at.load[i, a] = 0.0
+    zero(at.load)
     for i in range(np.uint64(p.N_E)):
-        t_x = at.force[i, T_X]
-        t_y = at.force[i, T_Y]
-        a_x = at.force[i, A_X]
-        a_y = at.force[i, A_Y]
-        v_x, v_y, omega = velocity(at.shape, at.rate, i, at.force[i, XI], at.force[i, W])
-        v = (u[i, 0] - u[i, 2] * a_y - v_x) * t_x + (u[i, 1] + u[i, 2] * a_x - v_y) * t_y - h2 * omega
-        v -= h2 * layered * (at.turn[0] - omega)
         f_0 = at.memory[i, FRICTION]
-        f_t = _rubbed(p, G, at.force[i, NORMAL], f_0, v)
-        more = f_t - f_0
-        at.force[i, F_X] = more * t_x
-        at.force[i, F_Y] = more * t_y
-        _load_element(f, i, more * t_x, more * t_y, more * (a_x * t_y - a_y * t_x))
-        at.memory[i, SLIP] = more
+        f_t, F = _rub(p, at.shape, at.rate, i, at.force, i, -h2, turn, u, f_0, at.force[i, NORMAL], G)
+        at.force[i, F_X] = F[0]
+        at.force[i, F_Y] = F[1]
+        add_columns(F, f, i, 0)
+        at.memory[i, SLIP] = f_t - f_0
         N[i, 2] = f_t
     for i in range(np.uint64(p.N_E)):
         M = -h2 * p.plane * at.memory[i, SLIP]
@@ -600,18 +557,10 @@ def _friction(p: Saddle, band: Band, u: Any, f: Any, N: Any, memory: Any, at: To
         if at.force[i, NORMAL] != 0.0:
             _load_ring(band.load, at, i)
         if N[i, 1] > 0.0:
-            k = at.k_ear[i]
-            xi, w = at.at_ear[i, XI], at.at_ear[i, W]
-            t_x, t_y = at.at_ear[i, T_X], at.at_ear[i, T_Y]
-            a_x, a_y = at.at_ear[i, A_X], at.at_ear[i, A_Y]
-            v_x, v_y, omega = velocity(band.shape, band.rate, k, xi, w)
-            v = (u[i, 0] - u[i, 2] * a_y - v_x) * t_x + (u[i, 1] + u[i, 2] * a_x - v_y) * t_y + h2 * omega
-            v += h2 * layered * (at.turn[0] - omega)
-            f_0 = memory[i, EAR]
-            f_t = _rubbed(p, G, N[i, 1], f_0, v)
-            more = f_t - f_0
-            push(band.shape, band.load, k, xi, w, -more * t_x, -more * t_y, h2 * p.plane * more)
-            _load_element(f, i, more * t_x, more * t_y, more * (a_x * t_y - a_y * t_x))
+            k, on, f_0 = at.k_ear[i], at.at_ear, memory[i, EAR]
+            f_t, F = _rub(p, band.shape, band.rate, k, on, i, h2, turn, u, f_0, N[i, 1], G)
+            push(band.shape, band.load, k, on[i, XI], on[i, W], -F[0], -F[1], h2 * p.plane * (f_t - f_0))
+            add_columns(F, f, i, 0)
             memory[i, EAR] = f_t
             N[i, 2] += f_t
 

@@ -38,11 +38,11 @@ M^-1 G' (1 - n n'), which has two eigenvalues b_j in the tangent plane, and the 
     v_T = (1 + k B)^-1 a,    k = 2 h N kappa(v)/N:    sum (a_j/(v + 2 h N b_j (kappa v)/N))^2 = 1.
 
 Its left side to the power -1/2 is concave and rises with v for friction that rises and is concave, so that Newton's
-method from below goes up to the root, quadratically. With kappa known the rest is linear (`settle`).
+method from below goes up to the root, quadratically. With kappa known the rest is linear (`_settle`).
 
 Rounding. The velocities, 15 m/s, are known to 2e-15 m/s, and T = -kappa v_T magnifies that: computed from them, the
 slip of an element that sticks would give u+ an error of 2 h kappa/m as much, 1e-8 m/s at v_mu = 1e-6 m/s and h = 1e-4
-s. Therefore the search updates the slip by its changes (`change`), so that its rounding error is relative to itself.
+s. Therefore the search updates the slip by its changes (`_gone`), so that its rounding error is relative to itself.
 
 Energy. A flank that leaves a sheave faster than c (p - w)/d is open while it is still pressed in: the damper cancels
 the whole elastic force, and dissipates the rest of the spring's energy.
@@ -51,8 +51,9 @@ The velocities of a step are chords of the path. On an arc a chord that ends at 
 component v omega h/2, one that starts there has -v omega h/2: 3 mm/s at 15 m/s, 400 rad/s and 1e-6 s, more than v_mu.
 Therefore the sheave's velocity is a chord as well, backward against u and forward against u+.
 
-Loops run over the stretches of the belt at one pulley, without a branch inside and with columns that are
-contiguous in memory, so that the loops are vectorised.
+Contact points, normal forces and works are those of a spatial belt too, one side at a time (`elements`); its
+velocities are in `spatial.flank`. Loops run over the stretches of the belt at one pulley, without a branch inside and
+with columns that are contiguous in memory, so that the loops are vectorised.
 """
 
 from typing import Annotated, NamedTuple
@@ -61,8 +62,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
+from rtcvt.offline.pushbelt.contact.elements import (
+    add_rub,
+    arm_of,
+    carried,
+    frame_of,
+    keep,
+    lever,
+    shown,
+    velocity_at,
+    wrench,
+)
 from rtcvt.offline.pushbelt.contact.friction import secant, tangent
 from rtcvt.offline.pushbelt.record import declared, zeros
+from rtcvt.offline.pushbelt.vectors import (
+    across,
+    add_columns,
+    applied,
+    columns,
+    copy,
+    cross,
+    dot,
+    inverse_of,
+    load,
+    minus,
+    moved,
+    plus,
+    scaled,
+    set_columns,
+    store,
+    summed,
+    times,
+    zero,
+)
 
 Array = NDArray[np.float64]
 
@@ -75,7 +107,7 @@ DEFLECTION_REACH = 2.0e-4  # [m]; a point outside the cone by more cannot be rea
 
 @declared
 class Flanks(NamedTuple):
-    """Contact points on one flank of every element, and their forces; in the inertial frame.
+    """Contact points on one flank of every element, and their forces, in the view (`elements`).
 
     Stretches are runs of elements at the same pulley: primary 0, secondary 1, -1 far from both. Their ends are
     unsigned, so that no index counts from the end of an array.
@@ -91,21 +123,34 @@ class Flanks(NamedTuple):
     w: Annotated[Array, ("N_E", "n_p"), "m", "deflection of the sheave"]
     N: Annotated[Array, ("N_E", "n_p"), "N", "normal force"]
     phi: Annotated[Array, ("N_E", "n_p", 2), "1", "cosine and sine of the azimuth"]
-    arm: Annotated[Array, ("N_E", "n_p", 2), "m", "point from the centre of gravity"]
+    arm: Annotated[Array, ("N_E", "n_p", 3), "m", "point from the centre of gravity (`elements.arm_of`)"]
     P: Annotated[Array, ("N_E", "n_p", 3), "m", "point from the apex"]
     n: Annotated[Array, ("N_E", "n_p", 3), "1", "normal into the element"]
     v: Annotated[Array, ("N_E", "n_p", 6), "m/s, m/s^2", "velocity of the sheave; its change by rotation per second"]
-    slip: Annotated[Array, ("N_E", "n_p", 3), "m/s", "v_T after the step"]
-    T: Annotated[Array, ("N_E", "n_p", 3), "N", "friction"]
-    u: Annotated[Array, ("N_E", 3), "m/s, m/s, rad/s", "velocities of the elements after the step"]
-    trial: Annotated[Array, ("N_E", 3), "m/s, m/s, rad/s", "where their search ended"]
-    far: Annotated[Array, ("N_E",), "1", "1 if that was too early"]
-    force: Annotated[Array, ("N_E", 3), "N", "sums per flank: normal, friction in the direction of travel, outwards"]
+    m: Annotated[Array, ("N_E", "n_p", 3), "1", "normal in the frame of solution, if it is another (`elements.keep`)"]
+    c: Annotated[Array, ("N_E", "n_p", 3), "m/s", "velocity of the sheave in the middle of the step, in that frame"]
+    slip: Annotated[Array, ("N_E", "n_p", 3), "m/s", "v_T after the step, in that frame"]
+    T: Annotated[Array, ("N_E", "n_p", 3), "N", "friction in that frame"]
+    force: Annotated[Array, ("N_E", 4), "N", "sums: normal, friction in the direction of travel, outwards; axial"]
+
+
+@declared
+class Search(NamedTuple):
+    """Search for the velocities after the step, in n columns."""
+
+    u: Annotated[Array, ("N_E", "n"), "m/s, rad/s", "velocities of the elements after the step"]
+    trial: Annotated[Array, ("N_E", "n"), "m/s, rad/s", "where their search ended"]
+    far: Annotated[Array, ("N_E",), "1", "above 0 if that was too early"]
 
 
 def flanks(N_E: int, n_p: int) -> Flanks:
-    """Empty contact arrays: `n_p` = 1 for the simplified contact, 2 for the extended one."""
+    """Empty contact arrays of one flank: `n_p` = 1 for the simplified contact, 2 for front and rear arc."""
     return zeros(Flanks, {"N_E": N_E, "n_p": n_p})
+
+
+def search(N_E: int, n: int = 3) -> Search:
+    """Scratch for the `n` velocities of an element."""
+    return zeros(Search, {"N_E": N_E, "n": n})
 
 
 @compiled
@@ -129,15 +174,13 @@ def axis(s, pulley):
 
 
 @inlined
-def cone(X, Y, Z, a_x, a_y, a_z):
-    """Height h along the axis, radius r and radial unit vector of a point from the apex."""
-    h = X * a_x + Y * a_y + Z * a_z
-    e_x = X - h * a_x
-    e_y = Y - h * a_y
-    e_z = Z - h * a_z
-    r = np.sqrt(e_x * e_x + e_y * e_y + e_z * e_z)
-    inverse = 1.0 / r if r > 0.0 else 0.0
-    return h, r, e_x * inverse, e_y * inverse, e_z * inverse
+def _cone(belt, P, a):
+    """Height and radius on the cone, radial unit vector, and normal into the element of a point from the apex."""
+    h = dot(P, a)
+    e = moved(P, -h, a)
+    r = np.sqrt(dot(e, e))
+    e = times(1.0 / r if r > 0.0 else 0.0, e)
+    return h, r, e, moved(times(belt.sin_d, e), -belt.cos_d, a)
 
 
 @inlined
@@ -167,91 +210,88 @@ def whole(first, behind, n):
 
 
 @compiled
-def contact_points(belt, sheaves, q, cs, sn, s, fl):
+def contact_points(belt, sheaves, el, s, fl):
     """Find the contact points of all elements and their penetrations.
 
     Parameters
     ----------
     belt, sheaves : Belt, Sheaves
-    q : ndarray, shape (N_E, 3)
-        Positions x, y [m] and angle [rad] of the elements; `cs`, `sn`, shape (N_E,), hold its cosine and sine.
+    el : Elements or Side
     s : ndarray, shape (2, 4)
         Sheave positions: apex z [m], alpha, beta, rotation [rad].
     fl : Flanks
-        Written: stretches, pulley, and for elements near a pulley pen, r, phi, arm, P, n.
+        Written: stretches, pulley, and for elements near a pulley pen, r, phi, arm, P, n; else pen, N.
     """
     n_p = len(fl.points)
     tan_d = belt.tan_d
-    cos_d = belt.cos_d
-    sin_d = belt.sin_d
     y_E = belt.y_P - belt.h_S
+    far = (belt.z_P + 2.0 * DEFLECTION_REACH) / tan_d + 2.0 * belt.t_R
+    reach_I = far - s[0, 0] / tan_d
+    reach_O = far - s[1, 0] / tan_d
     pulleys = fl.pulley
-    stretch = fl.stretch
-    at = fl.at
-    reach_I = (belt.z_P - s[0, 0]) / tan_d + belt.t_R + 2.0 * DEFLECTION_REACH / tan_d
-    reach_O = (belt.z_P - s[1, 0]) / tan_d + belt.t_R + 2.0 * DEFLECTION_REACH / tan_d
-    near_I = reach_I * reach_I if reach_I > 0.0 else 0.0
-    near_O = reach_O * reach_O if reach_O > 0.0 else 0.0
     for i in range(pulleys.size):
-        x_O = q[i, 0] - sn[i] * y_E
-        x_I = x_O - belt.d_A
-        y = q[i, 1] + cs[i] * y_E
-        at_O = q[i, 0] < 0.5 * belt.d_A
-        reached = x_O * x_O + y * y < near_O if at_O else x_I * x_I + y * y < near_I
-        pulleys[i] = (1 if at_O else 0) if reached else -1
+        centre, _, up, _ = frame_of(el, i)
+        at_O = centre[0] < 0.5 * belt.d_A
+        x = centre[0] + up[0] * y_E - (0.0 if at_O else belt.d_A)
+        y = centre[1] + up[1] * y_E
+        reach = (reach_O if at_O else reach_I) + centre[2] / tan_d
+        pulleys[i] = (1 if at_O else 0) if reach > 0.0 and reach * reach > x * x + y * y else -1
     find_stretches(fl)
-
     for k in range(fl.n_stretch[0]):
-        first, behind, pulley = stretch[k, 0], stretch[k, 1], at[k]
+        first, behind, pulley = fl.stretch[k, 0], fl.stretch[k, 1], fl.at[k]
         if pulley < 0:
-            for p in range(n_p):
-                for i in range(first, behind):
-                    fl.pen[i, p] = -np.inf
-                    fl.N[i, p] = 0.0
             continue
-        a_x, a_y, a_z = axis(s, pulley)
-        x_c = 0.0 if pulley == 1 else belt.d_A
-        Z_P = belt.z_P - s[pulley, 0]
         for p in range(n_p):
-            x_E = face(belt, p, n_p)
             for i in range(first, behind):
-                Z = Z_P
-                y_p = y_E
-                if n_p > 1:
-                    # the circle's point farthest into the cone, for the normal at P_R
-                    X = q[i, 0] - x_c + cs[i] * x_E - sn[i] * y_E
-                    Y = q[i, 1] + sn[i] * x_E + cs[i] * y_E
-                    h, r, e_x, e_y, e_z = cone(X, Y, Z, a_x, a_y, a_z)
-                    up = sn[i] * (sin_d * e_x - cos_d * a_x) - cs[i] * (sin_d * e_y - cos_d * a_y)
-                    out = cos_d * a_z - sin_d * e_z
-                    rise = belt.r_F * (up / np.sqrt(up * up + out * out) + sin_d)
-                    rise = min(max(rise, belt.y_F0 - belt.y_P), belt.y_F1 - belt.y_P)
-                    up = rise / belt.r_F - sin_d
-                    y_p = y_E + rise
-                    Z = Z_P + belt.r_F * (np.sqrt(1.0 - up * up) - cos_d)
-                r_x = cs[i] * x_E - sn[i] * y_p
-                r_y = sn[i] * x_E + cs[i] * y_p
-                X = q[i, 0] - x_c + r_x
-                Y = q[i, 1] + r_y
-                h, r, e_x, e_y, e_z = cone(X, Y, Z, a_x, a_y, a_z)
-                fl.pen[i, p] = h - r * tan_d if sheaves.r_min < r and r < sheaves.r_max else -np.inf
-                fl.r[i, p] = r
-                fl.phi[i, p, 0], fl.phi[i, p, 1] = e_x, e_y
-                fl.arm[i, p, 0], fl.arm[i, p, 1] = r_x, r_y
-                fl.P[i, p, 0], fl.P[i, p, 1], fl.P[i, p, 2] = X, Y, Z
-                fl.n[i, p, 0] = sin_d * e_x - cos_d * a_x
-                fl.n[i, p, 1] = sin_d * e_y - cos_d * a_y
-                fl.n[i, p, 2] = sin_d * e_z - cos_d * a_z
+                _point(belt, sheaves, el, s, fl, pulley, i, p)
         for i in range(first, behind):
             deepest = fl.pen[i, 0] if n_p == 1 else max(fl.pen[i, 0], fl.pen[i, n_p - 1])
             pulleys[i] = pulley if deepest > -DEFLECTION_REACH else -1
-        for p in range(n_p):
-            for i in range(first, behind):
-                fl.pen[i, p] = fl.pen[i, p] if pulleys[i] >= 0 else -np.inf
+    find_stretches(fl)
+    for k in range(fl.n_stretch[0]):
+        if fl.at[k] < 0:
+            for p in range(n_p):
+                for i in range(fl.stretch[k, 0], fl.stretch[k, 1]):
+                    fl.pen[i, p] = -np.inf
+                    fl.N[i, p] = 0.0
+
+
+@inlined
+def _point(belt, sheaves, el, s, fl, pulley, i, p):
+    """Contact point `p` of element i and its penetration."""
+    n_p = len(fl.points)
+    a = axis(s, pulley)
+    x_p = face(belt, p, n_p)
+    y_p = belt.y_P - belt.h_S
+    z_p = belt.z_P
+    centre, to_x, to_y, to_z = frame_of(el, i)
+    apex = (0.0 if pulley == 1 else belt.d_A, 0.0, s[pulley, 0])
+    front = times(x_p, to_x)
+    if n_p > 1:
+        # the point of the arc that is farthest in the cone, by the normal at the middle of the flank
+        middle = moved(moved(front, y_p, to_y), z_p, to_z)
+        _, _, _, n = _cone(belt, plus(minus(centre, apex), middle), a)
+        up = -dot(n, to_y)
+        out = -dot(n, to_z)
+        rise = belt.r_F * (up / np.sqrt(up * up + out * out) + belt.sin_d)
+        rise = min(max(rise, belt.y_F0 - belt.y_P), belt.y_F1 - belt.y_P)
+        up = rise / belt.r_F - belt.sin_d
+        y_p += rise
+        z_p += belt.r_F * (np.sqrt(1.0 - up * up) - belt.cos_d)
+    arm = moved(moved(front, y_p, to_y), z_p, to_z)
+    P = plus(minus(centre, apex), arm)
+    h, r, e, n = _cone(belt, P, a)
+    fl.pen[i, p] = h - r * belt.tan_d if sheaves.r_min < r and r < sheaves.r_max else -np.inf
+    fl.r[i, p] = r
+    fl.phi[i, p, 0] = e[0]
+    fl.phi[i, p, 1] = e[1]
+    store(arm_of(el, (x_p, y_p, z_p), arm), fl.arm, i, p)
+    store(P, fl.P, i, p)
+    store(n, fl.n, i, p)
 
 
 @compiled
-def normal_forces(belt, dt, u, s, sd, fl):
+def normal_forces(belt, dt, el, s, sd, fl):
     """Normal forces of all points from penetration, deflection and approach speed.
 
     Parameters
@@ -260,12 +300,11 @@ def normal_forces(belt, dt, u, s, sd, fl):
         c_el, d_el: axial stiffness [N/m] and damping [N s/m] of one flank, shared equally by its points.
     dt : float
         Step [s] that led here.
-    u : ndarray, shape (N_E, 3)
-        Velocities [m/s, rad/s].
+    el : Elements or Side
     s, sd : ndarray, shape (2, 4)
         Sheave positions and rates.
     fl : Flanks
-        Written: N, and near a pulley v.
+        Written: N, and near a pulley v, m, c.
 
     Over a step a point of the sheave moves on a chord, as the elements do; its velocity is that of the middle of the
     step, Omega x P +- h/2 Omega x (Omega x P).
@@ -278,123 +317,173 @@ def normal_forces(belt, dt, u, s, sd, fl):
         first, behind, pulley = fl.stretch[k, 0], fl.stretch[k, 1], fl.at[k]
         if pulley < 0:
             continue
-        a_x, a_y, a_z = axis(s, pulley)
-        omega = sd[pulley, 3]
-        o_x = sd[pulley, 1] - omega * a_x
-        o_y = sd[pulley, 2] - omega * a_y
-        o_z = -omega * a_z
-        z_rate = sd[pulley, 0]
+        omega = moved((sd[pulley, 1], sd[pulley, 2], 0.0), -sd[pulley, 3], axis(s, pulley))
         for p in range(n_p):
             for i in range(first, behind):
-                P_x, P_y, P_z = fl.P[i, p, 0], fl.P[i, p, 1], fl.P[i, p, 2]
-                s_x = o_y * P_z - o_z * P_y
-                s_y = o_z * P_x - o_x * P_z
-                s_z = o_x * P_y - o_y * P_x
-                c_x = o_y * s_z - o_z * s_y
-                c_y = o_z * s_x - o_x * s_z
-                c_z = o_x * s_y - o_y * s_x
-                s_z += z_rate
-                fl.v[i, p, 0], fl.v[i, p, 1], fl.v[i, p, 2] = s_x, s_y, s_z
-                fl.v[i, p, 3], fl.v[i, p, 4], fl.v[i, p, 5] = c_x, c_y, c_z
-                v_x = u[i, 0] - u[i, 2] * fl.arm[i, p, 1] - s_x + lag * c_x
-                v_y = u[i, 1] + u[i, 2] * fl.arm[i, p, 0] - s_y + lag * c_y
-                v_z = lag * c_z - s_z
-                v_n = fl.n[i, p, 0] * v_x + fl.n[i, p, 1] * v_y + fl.n[i, p, 2] * v_z
+                sheave = cross(omega, load(fl.P, i, p))
+                per_time = cross(omega, sheave)
+                sheave = (sheave[0], sheave[1], sheave[2] + sd[pulley, 0])
+                store(sheave, fl.v, i, p)
+                fl.v[i, p, 3] = per_time[0]
+                fl.v[i, p, 4] = per_time[1]
+                fl.v[i, p, 5] = per_time[2]
+                n = load(fl.n, i, p)
+                v = minus(velocity_at(el, el.u, i, load(fl.arm, i, p)), sheave)
                 sunk = fl.pen[i, p] - fl.w[i, p]
-                force = c * sunk - d * v_n
+                force = c * sunk - d * dot(n, moved(v, lag, per_time))
                 fl.N[i, p] = force if sunk > 0.0 and force > 0.0 else 0.0
+                keep(el, fl, i, p, moved(sheave, lag, per_time))
+
+
+@compiled
+def add_works(belt, el, s, u, fl, rub, reaction, power):
+    """Sum the forces of one flank of all elements after the velocities `u` of the step's end are found.
+
+    Parameters
+    ----------
+    belt, el, s, fl : as for `normal_forces`; fl.force is written
+    u : ndarray, shape (N_E, n)
+        Velocities after the step; those before are `el.u`.
+    rub : ndarray, shape (N_E, n)
+        Friction on the elements; added to.
+    reaction : ndarray, shape (2, 4)
+        On one sheave of each pulley the axial force [N] (positive: opens), the moments [N m] about x and y at the
+        apex, and the torque [N m] about the shaft in the direction of travel; added to.
+    power : ndarray, shape (2, 3)
+        Power lost per pulley [W] in friction along the travel, in the remaining friction and in the damper, from the
+        forces of the step and the mean of old and new velocities; added to.
+    """
+    n_p = len(fl.points)
+    stiffness = belt.c_el / (n_p * belt.cos_d)
+    for k in range(fl.n_stretch[0]):
+        first, behind, pulley = fl.stretch[k, 0], fl.stretch[k, 1], fl.at[k]
+        if pulley < 0:
+            for a in range(4):
+                for i in range(first, behind):
+                    fl.force[i, a] = 0.0
+            continue
+        a = axis(s, pulley)
+        none = (0.0, 0.0, 0.0)
+        on_sheave = none
+        moment = none
+        lost = none
+        for i in range(first, behind):
+            normal = 0.0
+            along = 0.0
+            outwards = 0.0
+            axial = 0.0
+            friction = none
+            turn = none
+            for p in range(n_p):
+                N = fl.N[i, p]
+                n = load(fl.n, i, p)
+                arm = load(fl.arm, i, p)
+                T = load(fl.T, i, p)
+                friction = plus(friction, T)
+                turn = plus(turn, cross(lever(el, arm), T))
+                T = shown(el, i, T)
+                F = moved(T, N, n)
+                on_sheave = minus(on_sheave, F)
+                moment = plus(moment, cross(F, load(fl.P, i, p)))
+                c_phi = fl.phi[i, p, 0]
+                s_phi = fl.phi[i, p, 1]
+                T_t = T[0] * s_phi - T[1] * c_phi
+                normal += N
+                along += T_t
+                outwards += T[0] * c_phi + T[1] * s_phi
+                axial += F[2]
+                v = minus(velocity_at(el, u, i, arm), load(fl.v, i, p))
+                taken = -T_t * (v[0] * s_phi - v[1] * c_phi)
+                damper = N - stiffness * max(fl.pen[i, p] - fl.w[i, p], 0.0)
+                lost = plus(lost, (taken, -dot(T, v) - taken, -damper * dot(n, v)))
+            fl.force[i, 0] = normal
+            fl.force[i, 1] = along
+            fl.force[i, 2] = outwards
+            fl.force[i, 3] = axial
+            add_rub(el, i, friction, turn, rub)
+        reaction[pulley, 0] += on_sheave[2]
+        reaction[pulley, 1] += moment[0]
+        reaction[pulley, 2] += moment[1]
+        reaction[pulley, 3] -= dot(a, moment)
+        add_columns(lost, power, pulley, 0)
 
 
 @inlined
-def slip_at(fl, lag, i, p, w_0, w_1, w_2):
-    """Slip velocity v_T of point `p` of an element at its velocity w_0, w_1, w_2, `lag` before the end of the step."""
-    n_x, n_y, n_z = fl.n[i, p, 0], fl.n[i, p, 1], fl.n[i, p, 2]
-    v_x = w_0 - w_2 * fl.arm[i, p, 1] - fl.v[i, p, 0] - lag * fl.v[i, p, 3]
-    v_y = w_1 + w_2 * fl.arm[i, p, 0] - fl.v[i, p, 1] - lag * fl.v[i, p, 4]
-    v_z = -fl.v[i, p, 2] - lag * fl.v[i, p, 5]
-    v_n = n_x * v_x + n_y * v_y + n_z * v_z
-    return v_x - n_x * v_n, v_y - n_y * v_n, v_z - n_z * v_n
+def slope(law, N, smooth, full, v, n):
+    """Friction of a point with the slip v: its secant c, and minus its derivative to the velocity of the point, for
+    a normal force or impulse N; `smooth`, `full` as for `_newton_step`."""
+    v_x, v_y, v_z = v
+    n_x, n_y, n_z = n
+    S, e = tangent(law, dot(v, v) + smooth)
+    c = N * S
+    e *= full * N
+    T_xx = c - c * n_x * n_x + e * v_x * v_x
+    T_xy = e * v_x * v_y - c * n_x * n_y
+    T_xz = e * v_x * v_z - c * n_x * n_z
+    T_yy = c - c * n_y * n_y + e * v_y * v_y
+    T_yz = e * v_y * v_z - c * n_y * n_z
+    return c, (T_xx, T_xy, T_xz, T_yy, T_yz, c - c * n_z * n_z + e * v_z * v_z)
+
+
+# --- velocities of planar elements
 
 
 @inlined
-def begin(belt, dt, u, f, fl, i, w_0, w_1, w_2):
-    """Slip of an element if the step `dt` ends with its velocity w_0, w_1, w_2, and the missing impulse without that of
-    friction [N s, N s, N m s].
+def _masses(belt):
+    """Mass of an element for its three velocities."""
+    return belt.m_E, belt.m_E, belt.J_E
+
+
+@inlined
+def _slip_at(fl, i, p, w):
+    """Slip velocity v_T of point `p` if the step ends with the velocity w of the element."""
+    return across(minus(carried(w, load(fl.arm, i, p)), load(fl.c, i, p)), load(fl.n, i, p))
+
+
+@inlined
+def begin(belt, dt, u, f, fl, i, w):
+    """Slip of an element if the step `dt` ends with its velocity w, and the missing impulse without that of friction
+    [N s, N s, N m s].
 
     Slip is a pair, of the two points or twice of one: on its way through the loops it stays out of memory, since the
     compiler would not know that one column of an array is not another.
     """
-    lag = 0.5 * dt
-    h = 2.0 * dt
-    r_0 = belt.m_E * (w_0 - u[i, 0]) - dt * f[i, 0]
-    r_1 = belt.m_E * (w_1 - u[i, 1]) - dt * f[i, 1]
-    r_2 = belt.J_E * (w_2 - u[i, 2]) - dt * f[i, 2]
+    r = moved(scaled(_masses(belt), minus(w, columns(u, i, 0))), -dt, columns(f, i, 0))
     for p in range(len(fl.points)):
-        n_x, n_y = fl.n[i, p, 0], fl.n[i, p, 1]
-        N = h * fl.N[i, p]
-        r_0 -= N * n_x
-        r_1 -= N * n_y
-        r_2 -= N * (fl.arm[i, p, 0] * n_y - fl.arm[i, p, 1] * n_x)
-    v = slip_at(fl, lag, i, 0, w_0, w_1, w_2)
-    other = slip_at(fl, lag, i, 1, w_0, w_1, w_2) if len(fl.points) == 2 else v
-    return (v, other), r_0, r_1, r_2
+        r = moved(r, -2.0 * dt * fl.N[i, p], wrench(load(fl.arm, i, p), load(fl.n, i, p)))
+    v = _slip_at(fl, i, 0, w)
+    return (v, _slip_at(fl, i, 1, w) if len(fl.points) == 2 else v), r
 
 
 @inlined
-def changed_at(fl, i, p, v, d_0, d_1, d_2):
-    """Slip v of a point after the change d_0, d_1, d_2 of its element's velocity."""
-    n_x, n_y = fl.n[i, p, 0], fl.n[i, p, 1]
-    d_x = d_0 - d_2 * fl.arm[i, p, 1]
-    d_y = d_1 + d_2 * fl.arm[i, p, 0]
-    d_n = n_x * d_x + n_y * d_y
-    return v[0] + (d_x - n_x * d_n), v[1] + (d_y - n_y * d_n), v[2] - fl.n[i, p, 2] * d_n
+def _changed(fl, i, p, v, d):
+    """Slip v of a point after the change d of its element's velocity."""
+    return plus(v, across(carried(d, load(fl.arm, i, p)), load(fl.n, i, p)))
 
 
 @inlined
-def change(fl, i, slip, d_0, d_1, d_2):
-    """The slip of an element after the change d_0, d_1, d_2 of its velocity."""
-    v = changed_at(fl, i, 0, slip[0], d_0, d_1, d_2)
-    return v, changed_at(fl, i, 1, slip[1], d_0, d_1, d_2) if len(fl.points) == 2 else v
+def _gone(belt, fl, i, at, d):
+    """Velocity, slip and missing impulse `at` of an element after the change d of its velocity."""
+    w, slip, r = at
+    v = _changed(fl, i, 0, slip[0], d)
+    other = _changed(fl, i, 1, slip[1], d) if len(fl.points) == 2 else v
+    return plus(w, d), (v, other), plus(r, scaled(_masses(belt), d))
 
 
 @inlined
-def slope(law, h, smooth, full, fl, i, p, v):
-    """Friction of point `p` of an element over its velocity: secant c of the impulse, and minus the derivative of the
-    impulse to the velocity of the point (K_xx, K_xy, K_yy) and to the rotation (g_x, g_y); see `newton_step`."""
-    v_x, v_y, v_z = v
-    r_x, r_y = fl.arm[i, p, 0], fl.arm[i, p, 1]
-    n_x, n_y = fl.n[i, p, 0], fl.n[i, p, 1]
-    N = h * fl.N[i, p]
-    S, e = tangent(law, v_x * v_x + v_y * v_y + v_z * v_z + smooth)
-    c = N * S
-    e *= full * N
-    K_xx = c - c * n_x * n_x + e * v_x * v_x
-    K_xy = e * v_x * v_y - c * n_x * n_y
-    K_yy = c - c * n_y * n_y + e * v_y * v_y
-    return c, K_xx, K_xy, K_yy, K_xy * r_x - K_xx * r_y, K_yy * r_x - K_xy * r_y
+def _add_slope(law, h, smooth, full, fl, i, p, v, A, r):
+    """The matrix A of the velocities and the impulse r, with those of point `p` with the slip v."""
+    arm = load(fl.arm, i, p)
+    c, K = slope(law, h * fl.N[i, p], smooth, full, v, load(fl.n, i, p))
+    g_x = K[1] * arm[0] - K[0] * arm[1]
+    g_y = K[3] * arm[0] - K[1] * arm[1]
+    A = summed(A, (K[0], K[1], g_x, K[3], g_y, arm[0] * g_y - arm[1] * g_x))
+    return A, moved(r, c, wrench(arm, v))
 
 
 @inlined
-def add_slope(law, h, smooth, full, fl, i, p, v, S):
-    """Entries 00, 01, 02, 11, 12, 22 of the matrix and the impulse in the sums S, with those of point `p`."""
-    r_x, r_y = fl.arm[i, p, 0], fl.arm[i, p, 1]
-    c, K_xx, K_xy, K_yy, g_x, g_y = slope(law, h, smooth, full, fl, i, p, v)
-    return (
-        S[0] + K_xx,
-        S[1] + K_xy,
-        S[2] + g_x,
-        S[3] + K_yy,
-        S[4] + g_y,
-        S[5] + (r_x * g_y - r_y * g_x),
-        S[6] + c * v[0],
-        S[7] + c * v[1],
-        S[8] + c * (r_x * v[1] - r_y * v[0]),
-    )
-
-
-@inlined
-def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i, slip):
-    """Change of an element's velocity by one Newton step, from its slip and the impulse r_0, r_1, r_2 of `begin`.
+def _newton_step(belt, law, dt, smooth, full, fl, i, at):
+    """Change of an element's velocity by one Newton step, from its slip and the impulse of `begin`.
 
     `smooth` [m^2/s^2] is added to the square of the slip in the law, which regularises it more. `full` 1: Newton; 0:
     with the secant of friction in place of its slope, which always leads nearer (Kacanov).
@@ -403,39 +492,25 @@ def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i, slip):
     -------
     the change of the three velocities, and the squared error of the impulse before the step [N^2 s^2]
     """
-    h = 2.0 * dt
-    S = (belt.m_E, 0.0, 0.0, belt.m_E, 0.0, belt.J_E, r_0, r_1, r_2)
-    S = add_slope(law, h, smooth, full, fl, i, 0, slip[0], S)
+    _, slip, r = at
+    A = (belt.m_E, 0.0, 0.0, belt.m_E, 0.0, belt.J_E)
+    A, r = _add_slope(law, 2.0 * dt, smooth, full, fl, i, 0, slip[0], A, r)
     if len(fl.points) == 2:
-        S = add_slope(law, h, smooth, full, fl, i, 1, slip[1], S)
-    A_00, A_01, A_02, A_11, A_12, A_22, r_0, r_1, r_2 = S
-    C_00 = A_11 * A_22 - A_12 * A_12
-    C_01 = A_02 * A_12 - A_01 * A_22
-    C_02 = A_01 * A_12 - A_02 * A_11
-    C_12 = A_01 * A_02 - A_00 * A_12
-    inverse = -1.0 / (A_00 * C_00 + A_01 * C_01 + A_02 * C_02)
-    d_0 = inverse * (C_00 * r_0 + C_01 * r_1 + C_02 * r_2)
-    d_1 = inverse * (C_01 * r_0 + (A_00 * A_22 - A_02 * A_02) * r_1 + C_12 * r_2)
-    d_2 = inverse * (C_02 * r_0 + C_12 * r_1 + (A_00 * A_11 - A_01 * A_01) * r_2)
-    error = r_0 * r_0 + r_1 * r_1 + r_2 * r_2 * (belt.m_E / belt.J_E)
-    return d_0, d_1, d_2, error
+        A, r = _add_slope(law, 2.0 * dt, smooth, full, fl, i, 1, slip[1], A, r)
+    error = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] * (belt.m_E / belt.J_E)
+    return times(-1.0, applied(inverse_of(A), r)), error
 
 
 @inlined
-def slip_of_one(belt, law, h, r_0, r_1, r_2, fl, i, v):
+def slip_of_one(belt, law, h, r, fl, i, v):
     """Square of the slip [m^2/s^2] after the step of an element with one point per flank, from its
-    slip v and the impulse of `begin`."""
+    slip v and the impulse r of `begin`."""
     N = h * fl.N[i, 0]
-    n_x, n_y, n_z = fl.n[i, 0, 0], fl.n[i, 0, 1], fl.n[i, 0, 2]
-    r_x, r_y = fl.arm[i, 0, 0], fl.arm[i, 0, 1]
+    n_x, n_y, n_z = load(fl.n, i, 0)
+    r_x, r_y, _ = load(fl.arm, i, 0)
     free = 1.0 / belt.m_E
     turn = 1.0 / belt.J_E
-    d_x = -free * r_0 + turn * r_2 * r_y
-    d_y = -free * r_1 - turn * r_2 * r_x
-    d_n = n_x * d_x + n_y * d_y
-    a_x = v[0] + d_x - n_x * d_n
-    a_y = v[1] + d_y - n_y * d_n
-    a_z = v[2] - n_z * d_n
+    a_x, a_y, a_z = _changed(fl, i, 0, v, (-free * r[0], -free * r[1], -turn * r[2]))
     # eigenvalues of B by its trace and the product of the two, parts of a along its eigenvectors by a.a and a.B a
     a_r = a_y * r_x - a_x * r_y
     n_r = n_y * r_x - n_x * r_y
@@ -469,118 +544,96 @@ def slip_of_one(belt, law, h, r_0, r_1, r_2, fl, i, v):
 
 
 @compiled
-def settle(belt, law, dt, u, f, fl, i):
-    """Velocity `fl.u` of one element, from `fl.trial`.
+def _settle(belt, law, dt, u, f, fl, find, i):
+    """Velocity `find.u` of one element, from `find.trial`.
 
     With one point per flank the secant step at the slip of `slip_of_one` is exact. With two, Newton's steps go along
     with a regularisation that shrinks to 0.8 in each: with the law itself they fail for an element that sticks at one
     point and slides at the other, or hardly sticks. In the end, where a step does not lower the error, the secant's is
     used.
     """
-    x_0, x_1, x_2 = fl.trial[i, 0], fl.trial[i, 1], fl.trial[i, 2]
-    slip, r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, x_0, x_1, x_2)
-    y_0, y_1, y_2 = 0.0, 0.0, 0.0  # velocity less the trial
-    d_0, d_1, d_2 = 0.0, 0.0, 0.0
-    smooth = max(square(slip[0]), square(slip[1]))
+    trial = columns(find.trial, i, 0)
+    slip, r = begin(belt, dt, u, f, fl, i, trial)
+    d = (0.0, 0.0, 0.0)
+    at = (d, slip, r)  # the velocity less the trial
+    smooth = max(dot(slip[0], slip[0]), dot(slip[1], slip[1]))
     full = 1.0
     if len(fl.points) == 1:
-        smooth = slip_of_one(belt, law, 2.0 * dt, r_0, r_1, r_2, fl, i, slip[0]) - smooth
+        smooth = slip_of_one(belt, law, 2.0 * dt, r, fl, i, slip[0]) - smooth
         full = 0.0
     before = np.inf
     for _ in range(MAX_NEWTON_STEPS):
-        if conclude(belt, law, dt, r_0, r_1, r_2, fl, i, slip, x_0 + y_0, x_1 + y_1, x_2 + y_2) == 0.0:
+        if _conclude(belt, law, dt, fl, find, i, at, plus(trial, at[0])) == 0.0:
             return
-        n_0, n_1, n_2, error = newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i, slip)
+        new, error = _newton_step(belt, law, dt, smooth, full, fl, i, at)
         back = smooth == 0.0 and not error < before
         if back:  # and from there by the secant
-            slip = change(fl, i, slip, -d_0, -d_1, -d_2)
-            y_0, y_1, y_2 = y_0 - d_0, y_1 - d_1, y_2 - d_2
-            r_0, r_1, r_2 = r_0 - belt.m_E * d_0, r_1 - belt.m_E * d_1, r_2 - belt.J_E * d_2
-            n_0, n_1, n_2, _ = newton_step(belt, law, dt, 0.0, 0.0, r_0, r_1, r_2, fl, i, slip)
+            at = _gone(belt, fl, i, at, times(-1.0, d))
+            new, _ = _newton_step(belt, law, dt, 0.0, 0.0, fl, i, at)
         before = np.inf if back or smooth != 0.0 else error
         smooth = 0.64 * smooth if full == 1.0 and smooth > 0.1 * law.v_mu * law.v_mu else 0.0
         full = 1.0
-        d_0, d_1, d_2 = n_0, n_1, n_2
-        slip = change(fl, i, slip, d_0, d_1, d_2)
-        y_0, y_1, y_2 = y_0 + d_0, y_1 + d_1, y_2 + d_2
-        r_0, r_1, r_2 = r_0 + belt.m_E * d_0, r_1 + belt.m_E * d_1, r_2 + belt.J_E * d_2
+        d = new
+        at = _gone(belt, fl, i, at, d)
 
 
 @inlined
-def square(v):
-    """v.v of a slip."""
-    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
-
-
-@inlined
-def rub(law, h, fl, i, p, v, r_0, r_1, r_2, steepest):
+def _rub(law, h, fl, i, p, v, r, steepest):
     """Friction `fl.T` of a point with the slip v; the impulse with it, and the largest secant."""
-    v_x, v_y, v_z = v
-    S = secant(law, v_x * v_x + v_y * v_y + v_z * v_z)
-    steepest = max(steepest, S)
-    S *= fl.N[i, p]
-    fl.slip[i, p, 0], fl.slip[i, p, 1], fl.slip[i, p, 2] = v_x, v_y, v_z
-    fl.T[i, p, 0] = -S * v_x
-    fl.T[i, p, 1] = -S * v_y
-    fl.T[i, p, 2] = -S * v_z
-    r_2 += h * S * (fl.arm[i, p, 0] * v_y - fl.arm[i, p, 1] * v_x)
-    return r_0 + h * S * v_x, r_1 + h * S * v_y, r_2, steepest
+    S = secant(law, dot(v, v))
+    N = fl.N[i, p]
+    store(v, fl.slip, i, p)
+    store(times(-S * N, v), fl.T, i, p)
+    return moved(r, h * S * N, wrench(load(fl.arm, i, p), v)), max(steepest, S)
 
 
 @inlined
-def conclude(belt, law, dt, r_0, r_1, r_2, fl, i, slip, w_0, w_1, w_2):
-    """Friction `fl.T` of an element that slips at its velocity w_0, w_1, w_2, and the velocity `fl.u` that it leads to.
+def _conclude(belt, law, dt, fl, find, i, at, w):
+    """Friction `fl.T` of an element that slips at its velocity w, and the velocity `find.u` that it leads to.
 
     Returns 0 if both velocities are the same, else 1.
     """
-    h = 2.0 * dt
-    r_0, r_1, r_2, steepest = rub(law, h, fl, i, 0, slip[0], r_0, r_1, r_2, 0.0)
+    _, slip, r = at
+    r, steepest = _rub(law, 2.0 * dt, fl, i, 0, slip[0], r, 0.0)
     if len(fl.points) == 2:
-        r_0, r_1, r_2, steepest = rub(law, h, fl, i, 1, slip[1], r_0, r_1, r_2, steepest)
-    d_0 = r_0 / belt.m_E
-    d_1 = r_1 / belt.m_E
-    d_2 = r_2 / belt.J_E
-    fl.u[i, 0] = w_0 - d_0
-    fl.u[i, 1] = w_1 - d_1
-    fl.u[i, 2] = w_2 - d_2
+        r, steepest = _rub(law, 2.0 * dt, fl, i, 1, slip[1], r, steepest)
+    d = (r[0] / belt.m_E, r[1] / belt.m_E, r[2] / belt.J_E)
+    set_columns(minus(w, d), find.u, i, 0)
     limit = max(FRICTION_RTOL / steepest, 0.1 * VELOCITY_ATOL)
-    return 0.0 if d_0 * d_0 + d_1 * d_1 + d_2 * d_2 * (belt.J_E / belt.m_E) < limit * limit else 1.0
+    return 0.0 if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] * (belt.J_E / belt.m_E) < limit * limit else 1.0
+
+
+@inlined
+def _on(belt, law, dt, fl, i, at):
+    """`at` after a Newton step."""
+    d, _ = _newton_step(belt, law, dt, 0.0, 1.0, fl, i, at)
+    return _gone(belt, fl, i, at, d)
 
 
 @compiled
-def approach(belt, law, dt, u, f, fl, first, behind):
-    """Velocities `fl.u` of elements at a pulley by a few Newton steps; how many are not exact, with `fl.far` set.
+def _approach(belt, law, dt, u, f, fl, find, first, behind):
+    """Velocities `find.u` of elements at a pulley by a few Newton steps; how many are not exact, with `find.far` set.
 
     The first guess is the velocity before the step, turned with the sheave.
     """
     far = 0.0
-    m = belt.m_E
-    J = belt.J_E
     for i in range(first, behind):
-        w_0 = u[i, 0] + dt * fl.v[i, 0, 3]
-        w_1 = u[i, 1] + dt * fl.v[i, 0, 4]
-        w_2 = u[i, 2]
-        slip, r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, w_0, w_1, w_2)
+        w = moved(columns(u, i, 0), dt, (fl.v[i, 0, 3], fl.v[i, 0, 4], 0.0))
+        slip, r = begin(belt, dt, u, f, fl, i, w)
         # written out: a loop of this length within keeps the compiler from vectorising the outer one
-        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i, slip)
-        slip = change(fl, i, slip, d_0, d_1, d_2)
-        w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
-        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i, slip)
-        slip = change(fl, i, slip, d_0, d_1, d_2)
-        w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
-        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i, slip)
-        slip = change(fl, i, slip, d_0, d_1, d_2)
-        w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
-        missed = conclude(belt, law, dt, r_0, r_1, r_2, fl, i, slip, w_0, w_1, w_2)
-        fl.trial[i, 0], fl.trial[i, 1], fl.trial[i, 2] = w_0, w_1, w_2
-        fl.far[i] = missed
+        at = _on(belt, law, dt, fl, i, (w, slip, r))
+        at = _on(belt, law, dt, fl, i, at)
+        at = _on(belt, law, dt, fl, i, at)
+        missed = _conclude(belt, law, dt, fl, find, i, at, at[0])
+        set_columns(at[0], find.trial, i, 0)
+        find.far[i] = missed
         far += missed
     return far
 
 
 @compiled
-def solve(belt, law, dt, u, f, fl):
-    """Velocities `fl.u` of all elements after the step `dt`, in balance with the friction `fl.T` of their flanks.
+def solve(belt, law, dt, u, f, fl, find):
+    """Velocities `find.u` of all elements after the step `dt`, in balance with the friction `fl.T` of their flanks.
 
     Parameters
     ----------
@@ -592,22 +645,21 @@ def solve(belt, law, dt, u, f, fl):
     u, f : ndarray, shape (N_E, 3)
         Velocities before the step, and the generalised forces of all other contacts [N, N m].
     fl : Flanks
-        From `contact_points` and `normal_forces`; u, T written.
+        From `contact_points` and `normal_forces`; slip, T written.
+    find : Search
+        Written.
     """
-    free = dt / belt.m_E
-    turn = dt / belt.J_E
+    free = (dt / belt.m_E, dt / belt.m_E, dt / belt.J_E)
     n = np.uint64(fl.pulley.size)
     for k in range(fl.n_stretch[0]):
         first, behind = fl.stretch[k, 0], fl.stretch[k, 1]
         if fl.at[k] < 0:
             for i in range(first, behind):
-                fl.u[i, 0] = u[i, 0] + free * f[i, 0]
-                fl.u[i, 1] = u[i, 1] + free * f[i, 1]
-                fl.u[i, 2] = u[i, 2] + turn * f[i, 2]
-        elif approach(belt, law, dt, u, f, fl, first, whole(first, behind, n)) > 0.0:
+                set_columns(plus(columns(u, i, 0), scaled(free, columns(f, i, 0))), find.u, i, 0)
+        elif _approach(belt, law, dt, u, f, fl, find, first, whole(first, behind, n)) > 0.0:
             for i in range(first, behind):
-                if fl.far[i] > 0.0:
-                    settle(belt, law, dt, u, f, fl, i)
+                if find.far[i] > 0.0:
+                    _settle(belt, law, dt, u, f, fl, find, i)
 
 
 @compiled
@@ -620,60 +672,31 @@ def mobilities(belt, law, dt, fl, inverse):
     inverse : ndarray, shape (N_E, 6)
         Written: entries 00, 01, 02, 11, 12, 22 of the symmetric matrix d u/d(impulse) [1/kg, 1/(kg m), 1/(kg m^2)].
     """
-    h = 2.0 * dt
     for i in range(inverse.shape[0]):
-        A_00 = belt.m_E
-        A_11 = belt.m_E
-        A_22 = belt.J_E
-        A_01 = 0.0
-        A_02 = 0.0
-        A_12 = 0.0
+        A = (belt.m_E, 0.0, 0.0, belt.m_E, 0.0, belt.J_E)
         if fl.pulley[i] >= 0:
             for p in range(len(fl.points)):
-                v = (fl.slip[i, p, 0], fl.slip[i, p, 1], fl.slip[i, p, 2])
-                _, K_xx, K_xy, K_yy, g_x, g_y = slope(law, h, 0.0, 1.0, fl, i, p, v)
-                A_00 += K_xx
-                A_01 += K_xy
-                A_11 += K_yy
-                A_02 += g_x
-                A_12 += g_y
-                A_22 += fl.arm[i, p, 0] * g_y - fl.arm[i, p, 1] * g_x
-        C_00 = A_11 * A_22 - A_12 * A_12
-        C_01 = A_02 * A_12 - A_01 * A_22
-        C_02 = A_01 * A_12 - A_02 * A_11
-        one = 1.0 / (A_00 * C_00 + A_01 * C_01 + A_02 * C_02)
-        inverse[i, 0] = one * C_00
-        inverse[i, 1] = one * C_01
-        inverse[i, 2] = one * C_02
-        inverse[i, 3] = one * (A_00 * A_22 - A_02 * A_02)
-        inverse[i, 4] = one * (A_01 * A_02 - A_00 * A_12)
-        inverse[i, 5] = one * (A_00 * A_11 - A_01 * A_01)
+                A, _ = _add_slope(law, 2.0 * dt, 0.0, 1.0, fl, i, p, load(fl.slip, i, p), A, (0.0, 0.0, 0.0))
+        A = inverse_of(A)
+        set_columns((A[0], A[1], A[2]), inverse, i, 0)
+        set_columns((A[3], A[4], A[5]), inverse, i, 3)
 
 
 @compiled
 def ahead(belt, dt, u, f, f_R, rub, fl, end):
     """Velocities `end` (N_E, 3) after the step `dt` under the forces f + f_R, the flanks' normal forces and `rub`, the
     flanks' friction of the last step; all (N_E, 3)."""
-    free = dt / belt.m_E
-    turn = dt / belt.J_E
+    free = (dt / belt.m_E, dt / belt.m_E, dt / belt.J_E)
     for i in range(u.shape[0]):
-        f_0 = f[i, 0] + f_R[i, 0] + rub[i, 0]
-        f_1 = f[i, 1] + f_R[i, 1] + rub[i, 1]
-        f_2 = f[i, 2] + f_R[i, 2] + rub[i, 2]
+        F = plus(plus(columns(f, i, 0), columns(f_R, i, 0)), columns(rub, i, 0))
         for p in range(len(fl.points)):
-            F_x = 2.0 * fl.N[i, p] * fl.n[i, p, 0]
-            F_y = 2.0 * fl.N[i, p] * fl.n[i, p, 1]
-            f_0 += F_x
-            f_1 += F_y
-            f_2 += fl.arm[i, p, 0] * F_y - fl.arm[i, p, 1] * F_x
-        end[i, 0] = u[i, 0] + free * f_0
-        end[i, 1] = u[i, 1] + free * f_1
-        end[i, 2] = u[i, 2] + turn * f_2
+            F = moved(F, 2.0 * fl.N[i, p], wrench(load(fl.arm, i, p), load(fl.n, i, p)))
+        set_columns(plus(columns(u, i, 0), scaled(free, F)), end, i, 0)
 
 
 @compiled
-def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
-    """Replace `u` by the velocities after the step `dt`, with the forces `f` and all flank forces.
+def velocities(belt, law, dt, el, f, s, fl, find, rub, reaction, power):
+    """Replace `el.u` by the velocities after the step `dt`, with the forces `f` and all flank forces.
 
     Parameters
     ----------
@@ -682,104 +705,33 @@ def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
         Law of friction (`friction`).
     dt : float
         Step [s].
-    u, f : ndarray, shape (N_E, 3)
-        Velocities, and the generalised forces of all other contacts [N, N m].
+    el : Elements
+    f : ndarray, shape (N_E, 3)
+        Generalised forces of all other contacts [N, N m].
     s : ndarray, shape (2, 4)
         Sheave positions; their velocities at the contacts are in `fl`.
-    fl : Flanks
-        Contact points, from `contact_points` and `normal_forces`; u, T, force written.
+    fl, find : Flanks, Search
+        Contact points, from `contact_points` and `normal_forces`; slip, T, force written.
     rub : ndarray, shape (N_E, 3)
         Written: friction of the two flanks on each element [N, N, N m].
-    reaction : ndarray, shape (2, 4)
-        Written: on one sheave of each pulley the axial force [N] (positive: opens), the moments [N m] about x and y
-        at the apex, and the torque [N m] about the shaft in the direction of travel.
-    power : ndarray, shape (2, 3)
-        Written: power lost per pulley [W], both flanks, in friction along the travel, in the remaining friction and
-        in the damper, from the forces of the step and the mean of old and new velocities.
+    reaction, power : ndarray, shape (2, 4), (2, 3)
+        Written: as `add_works` has them, power of both flanks.
     """
-    solve(belt, law, dt, u, f, fl)
-    n_p = len(fl.points)
-    stiffness = belt.c_el / (n_p * belt.cos_d)
+    solve(belt, law, dt, el.u, f, fl, find)
+    zero(rub)
+    zero(reaction)
+    zero(power)
+    add_works(belt, el, s, find.u, fl, rub, reaction, power)
     for pulley in range(2):
-        for a in range(4):
-            reaction[pulley, a] = 0.0
         for a in range(3):
-            power[pulley, a] = 0.0
-    for k in range(fl.n_stretch[0]):
-        first, behind, pulley = fl.stretch[k, 0], fl.stretch[k, 1], fl.at[k]
-        if pulley < 0:
-            for i in range(first, behind):
-                u[i, 0] = fl.u[i, 0]
-                u[i, 1] = fl.u[i, 1]
-                u[i, 2] = fl.u[i, 2]
-                fl.force[i, 0], fl.force[i, 1], fl.force[i, 2] = 0.0, 0.0, 0.0
-                rub[i, 0], rub[i, 1], rub[i, 2] = 0.0, 0.0, 0.0
-            continue
-        a_x, a_y, a_z = axis(s, pulley)
-        R_z = 0.0
-        R_x = 0.0
-        R_y = 0.0
-        R_t = 0.0
-        lost_along = 0.0
-        lost_across = 0.0
-        lost_damper = 0.0
-        for i in range(first, behind):
-            u_0, u_1, u_2 = u[i, 0], u[i, 1], u[i, 2]
-            w_0, w_1, w_2 = fl.u[i, 0], fl.u[i, 1], fl.u[i, 2]
-            m_0 = 0.5 * (u_0 + w_0)
-            m_1 = 0.5 * (u_1 + w_1)
-            m_2 = 0.5 * (u_2 + w_2)
-            normal = 0.0
-            along = 0.0
-            outwards = 0.0
-            rub_x = 0.0
-            rub_y = 0.0
-            rub_p = 0.0
-            for p in range(n_p):
-                N = fl.N[i, p]
-                n_x, n_y, n_z = fl.n[i, p, 0], fl.n[i, p, 1], fl.n[i, p, 2]
-                P_x, P_y, P_z = fl.P[i, p, 0], fl.P[i, p, 1], fl.P[i, p, 2]
-                s_z = fl.v[i, p, 2]
-                T_x, T_y, T_z = fl.T[i, p, 0], fl.T[i, p, 1], fl.T[i, p, 2]
-                F_x = N * n_x + T_x
-                F_y = N * n_y + T_y
-                F_z = N * n_z + T_z
-                M_x = P_z * F_y - P_y * F_z
-                M_y = P_x * F_z - P_z * F_x
-                R_z -= F_z
-                R_x += M_x
-                R_y += M_y
-                R_t -= a_x * M_x + a_y * M_y + a_z * (P_y * F_x - P_x * F_y)
-                c_phi, s_phi = fl.phi[i, p, 0], fl.phi[i, p, 1]
-                T_t = T_x * s_phi - T_y * c_phi
-                rub_x += 2.0 * T_x
-                rub_y += 2.0 * T_y
-                rub_p += 2.0 * (fl.arm[i, p, 0] * T_y - fl.arm[i, p, 1] * T_x)
-                normal += N
-                along += T_t
-                outwards += T_x * c_phi + T_y * s_phi
-                m_x = m_0 - m_2 * fl.arm[i, p, 1] - fl.v[i, p, 0]
-                m_y = m_1 + m_2 * fl.arm[i, p, 0] - fl.v[i, p, 1]
-                m_n = n_x * m_x + n_y * m_y - n_z * s_z
-                taken = -2.0 * T_t * (m_x * s_phi - m_y * c_phi)
-                lost_along += taken
-                lost_across -= 2.0 * (T_x * m_x + T_y * m_y - T_z * s_z) + taken
-                lost_damper -= 2.0 * (N - stiffness * max(fl.pen[i, p] - fl.w[i, p], 0.0)) * m_n
-            u[i, 0], u[i, 1], u[i, 2] = w_0, w_1, w_2
-            fl.force[i, 0], fl.force[i, 1], fl.force[i, 2] = normal, along, outwards
-            rub[i, 0], rub[i, 1], rub[i, 2] = rub_x, rub_y, rub_p
-        reaction[pulley, 0] += R_z
-        reaction[pulley, 1] += R_x
-        reaction[pulley, 2] += R_y
-        reaction[pulley, 3] += R_t
-        power[pulley, 0] += lost_along
-        power[pulley, 1] += lost_across
-        power[pulley, 2] += lost_damper
+            power[pulley, a] *= 2.0
+    copy(find.u, el.u)
 
 
 @compiled
 def energy(belt, fl):
-    """Energy stored in both flanks of all elements [J]; the deflected sheaves are in `maxwell.energy`."""
+    """Energy stored in both flanks of all planar elements, or twice that of one side [J]; the deflected sheaves are in
+    `maxwell.energy`."""
     n_E, n_p = fl.pen.shape
     c = belt.c_el / n_p
     total = 0.0

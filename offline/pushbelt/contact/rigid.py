@@ -37,12 +37,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.nonsmooth.contact import Rows, Work, newton_rows, work
+from rtcvt.offline.pushbelt import vectors
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled, inlined
 from rtcvt.offline.pushbelt.contact.element_ring import (
     EAR,
     Band,
     Bilateral,
-    Elements,
     Place,
     Saddle,
     Unilateral,
@@ -51,10 +51,12 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_forces,
     saddle_friction,
 )
+from rtcvt.offline.pushbelt.contact.elements import Elements, carried, wrench
 from rtcvt.offline.pushbelt.contact.flank import mobilities, solve
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, Ring, X, ends, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.offline.pushbelt.vectors import add_columns, applied, columns, copy, dot, minus, set_columns, zero
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -110,11 +112,12 @@ def press(law: Saddle, belt: Belt) -> Press:
 
 
 class Flank(NamedTuple):
-    """Data of the elements' velocities besides the ring: belt, law of friction, contact points (`flank`)."""
+    """Data of the elements' velocities besides the ring: belt, law of friction, contact points and search (`flank`)."""
 
     belt: Belt
     friction: Any
     points: Any
+    find: Any
 
 
 class Contact(NamedTuple):
@@ -149,12 +152,8 @@ def _add(P: Press, n: int, i: int, ear: int, at: Place, gap: float, q: Any, h: f
     P.of[n] = i
     P.ear[n] = ear
     P.k[n] = at.k
-    P.place[n, 0] = at.xi
-    P.place[n, 1] = at.w
-    P.place[n, 2] = at.t_x
-    P.place[n, 3] = at.t_y
-    P.place[n, 4] = at.r_x - h * at.t_y - q[i, 0]
-    P.place[n, 5] = at.r_y + h * at.t_x - q[i, 1]
+    set_columns((at.xi, at.w, at.t_x), P.place, n, 0)
+    set_columns((at.t_y, at.r_x - h * at.t_y - q[i, 0], at.r_y + h * at.t_x - q[i, 1]), P.place, n, 3)
     P.place[n, 6], P.place[n, 7] = gap, h
     return n + 1
 
@@ -258,21 +257,19 @@ def _couple(R: Ring, P: Press) -> bool:
 
 
 @compiled
-def _elements(fl: Any, P: Press) -> None:
-    """G and c about the present impulses: with the velocities `fl.u` that these lead to, and the elements' part."""
+def _elements(u: Any, P: Press) -> None:
+    """G and c about the present impulses: with the velocities `u` that these lead to, and the elements' part."""
     n = P.n[0]
     for a in range(n):
         i = P.of[a]
-        A_00, A_01, A_02, A_11, A_12, A_22 = P.A[i]
+        A = (P.A[i, 0], P.A[i, 1], P.A[i, 2], P.A[i, 3], P.A[i, 4], P.A[i, 5])
         for x in range(2):
-            e = P.E[a, x]
+            e = vectors.load(P.E, a, x)
             row = 2 * a + x
             for o in range(P.entries[row]):
                 P.value[row, o] = P.ring[row, o]
-            g_0 = A_00 * e[0] + A_01 * e[1] + A_02 * e[2]
-            g_1 = A_01 * e[0] + A_11 * e[1] + A_12 * e[2]
-            g_2 = A_02 * e[0] + A_12 * e[1] + A_22 * e[2]
-            P.c[row] = P.free[row] + e[0] * fl.u[i, 0] + e[1] * fl.u[i, 1] + e[2] * fl.u[i, 2]
+            g = applied(A, e)
+            P.c[row] = P.free[row] + dot(e, columns(u, i, 0))
             for b in range(max(a - 1, 0), min(a + 2, n)):  # itself, or the ear next to a saddle
                 if P.of[b] == i:
                     o = 0
@@ -281,7 +278,7 @@ def _elements(fl: Any, P: Press) -> None:
                     if o == P.entries[row]:  # a belt that falls apart
                         continue
                     for y in range(2):
-                        G = g_0 * P.E[b, y, 0] + g_1 * P.E[b, y, 1] + g_2 * P.E[b, y, 2]
+                        G = dot(g, vectors.load(P.E, b, y))
                         P.value[row, o + y] += G
                         P.c[row] -= G * P.L[2 * b + y]
 
@@ -327,16 +324,14 @@ def _rigid(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
         G = Rows(P.entries[:m], P.column[:m], P.value[:m])
         c, L, mu, lower = P.c[:m], P.L[:m], P.mu[:n], P.lower[:n]
         for _ in range(MAX_CONTACT_SOLUTIONS):
-            for i in range(p.N_E):
-                for a in range(3):
-                    P.force[i, a] = f[i, a]
+            copy(f, P.force)
             for a in range(n):
                 for b in range(2):
                     for o in range(3):
                         P.force[P.of[a], o] += P.E[a, b, o] * L[2 * a + b] / dt
-            solve(flank.belt, flank.friction, dt, el.u, P.force, flank.points)
+            solve(flank.belt, flank.friction, dt, el.u, P.force, flank.points, flank.find)
             mobilities(flank.belt, flank.friction, dt, flank.points, P.A)
-            _elements(flank.points, P)
+            _elements(flank.find.u, P)
             error, steps, _ = newton_rows(G, c, mu, lower, 1, L, LAW_ATOL, MAX_NEWTON_STEPS, P.solver)
             if steps == 0:
                 break
@@ -350,9 +345,8 @@ def _rigid(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
 @compiled
 def _apply(p: Saddle, band: Band, f_R: Any, N: Any, memory: Any, dt: float, P: Press) -> None:
     """Forces of the impulses on elements and ring."""
+    zero(N)
     for i in range(p.N_E):
-        for a in range(3):
-            N[i, a] = 0.0
         for a in range(2):
             memory[i, a] = 0.0
             memory[i, EAR + a] = 0.0
@@ -364,9 +358,7 @@ def _apply(p: Saddle, band: Band, f_R: Any, N: Any, memory: Any, dt: float, P: P
         normal = f_n if at.h > 0.0 else -f_n
         F_x = f_t * at.t_x - normal * at.t_y
         F_y = f_t * at.t_y + normal * at.t_x
-        f_R[i, 0] += F_x
-        f_R[i, 1] += F_y
-        f_R[i, 2] += at.a_x * F_y - at.a_y * F_x
+        add_columns(wrench((at.a_x, at.a_y), (F_x, F_y)), f_R, i, 0)
         push(band.shape, band.load, P.k[a], at.xi, at.w, -F_x, -F_y, at.h * f_t)
         o = _first(P, a)
         memory[i, o] = f_t
@@ -405,8 +397,7 @@ def _work(p, band, u, memory, P):
         k = P.k[a]
         at = _place(P, a)
         v_x, v_y, omega = velocity(band.shape, band.rate, k, at.xi, at.w)
-        v_x = u[i, 0] - u[i, 2] * at.a_y - v_x
-        v_y = u[i, 1] + u[i, 2] * at.a_x - v_y
+        v_x, v_y, _ = minus(carried(columns(u, i, 0), (at.a_x, at.a_y)), (v_x, v_y, 0.0))
         opening = v_y * at.t_x - v_x * at.t_y
         o = _first(P, a)
         t = -memory[i, o] * (v_x * at.t_x + v_y * at.t_y + at.h * omega)

@@ -47,7 +47,6 @@ from rtcvt.offline.pushbelt.contact.element_element import Joint, joint, joint_e
 from rtcvt.offline.pushbelt.contact.element_ring import (
     Band,
     Bilateral,
-    Elements,
     Touch,
     Unilateral,
     saddle,
@@ -55,14 +54,16 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_forces,
     saddle_friction,
 )
-from rtcvt.offline.pushbelt.contact.flank import Flanks, ahead, contact_points, normal_forces, velocities
+from rtcvt.offline.pushbelt.contact.elements import Elements
+from rtcvt.offline.pushbelt.contact.flank import ahead, contact_points, normal_forces, velocities
 from rtcvt.offline.pushbelt.contact.friction import Coulomb
 from rtcvt.offline.pushbelt.contact.layers import Plane, Sliding, layer_friction, layer_work
-from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, Maxwell, newton
+from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, newton
 from rtcvt.offline.pushbelt.contact.rigid import FAILURE_ERROR, Flank, Rigid, rigid_contacts, rigid_work
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar.state import (
     ElementScratch,
+    FlankScratch,
     Frames,
     JointScratch,
     Model,
@@ -90,6 +91,7 @@ from rtcvt.offline.pushbelt.ring.ring_set import (
     shape_of,
 )
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
+from rtcvt.offline.pushbelt.vectors import add, copy, zero
 
 __all__ = [
     "INPUTS",
@@ -244,20 +246,20 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     """
     # each part gets the records that it needs: all of the scratch for each makes `_run` compile a quarter longer
     h = dt / n_R
-    elements, ring, joints, saddles, flanks, sheaves = w
-    points, deflection, reaction, loss = flanks
-    move_elements(x.q, x.u, elements.cs, elements.sn, dt)
-    given = _drift(m, x, ring, n_R, h, book)
-    _move_ring(m, x, ring, h)
+    e, r, joints, c, flanks, sheaves = w
+    band, el = Band(m.ring, r.shape, r.rate, r.load), Elements(x.q, x.u, e.cs, e.sn)
+    move_elements(x.q, x.u, e.cs, e.sn, dt)
+    given = _drift(m, x, r, n_R, h, book)
+    _move_ring(m, x, r, h)
     _move_sheaves(x.s, x.sd, dt)
-    own = _touch_ring(m, x, elements, ring, saddles, dt, h, book)
-    _touch_elements(m.joint, x, elements, joints, dt, book)
-    _touch_sheaves(m, x, elements, points, deflection, dt)
-    _advance_ring(m, x, ring, h, book)
-    _rub_ring(m, x, elements, ring, saddles, points, dt, n_R)
-    _advance_elements(m, x, elements, points, reaction, loss, dt, book)
-    _settle_ring(m, x, elements, ring, saddles, dt, h, given, own, book, rest)
-    _advance_sheaves(m, x, sheaves, reaction, b, dt, book)
+    own = _touch_ring(m, x, band, el, e, c, dt, h, book)
+    _touch_elements(m.joint, x, e, joints, dt, book)
+    _touch_sheaves(m, x, el, flanks, dt)
+    _advance_ring(m, x, r, h, book)
+    _rub_ring(m, x, band, el, e, r, c, flanks, dt, n_R)
+    _advance_elements(m, x, el, e, flanks, dt, book)
+    _settle_ring(m, x, band, e, r, c, dt, h, given, own, book, rest)
+    _advance_sheaves(m, x, sheaves, flanks.reaction, b, dt, book)
 
 
 @spliced
@@ -295,14 +297,13 @@ def _move_sheaves(s: Any, sd: Any, dt: float) -> None:
 
 @spliced
 def _touch_ring(
-    m: Model, x: State, e: ElementScratch, r: RingScratch, c: SaddleScratch, dt: float, h: float, book: Any
+    m: Model, x: State, band: Band, el: Elements, e: ElementScratch, c: SaddleScratch, dt: float, h: float, book: Any
 ) -> Any:
     """Saddles and ears, with the friction of the last step; returns their losses and stored energies [J], at the two
     pulleys."""
     zero(e.f_R)
     zero(x.held)
     c.touch.turn[0] = x.turn[0]
-    band, el = Band(m.ring, r.shape, r.rate, r.load), Elements(x.q, x.u, e.cs, e.sn)
     lost_t, lost_n, own_I, own_O = saddle_forces(
         m.saddle, band, el, x.s_R, e.f_R, c.N, x.memory, c.touch, dt, 0.5 * (dt - h)
     )
@@ -319,17 +320,17 @@ def _touch_elements(J: Joint, x: State, e: ElementScratch, c: JointScratch, dt: 
 
 
 @spliced
-def _touch_sheaves(m: Model, x: State, e: ElementScratch, fl: Flanks, mx: Maxwell, dt: float) -> None:
+def _touch_sheaves(m: Model, x: State, el: Elements, flanks: FlankScratch, dt: float) -> None:
     """Flank points, deflection of the sheaves and normal forces."""
-    contact_points(m.belt, m.sheaves, x.q, e.cs, e.sn, x.s, fl)
-    newton(m.deflection, m.belt, fl, mx, 1)
-    normal_forces(m.belt, dt, x.u, x.s, x.sd, fl)
+    contact_points(m.belt, m.sheaves, el, x.s, flanks.points)
+    newton(m.deflection, m.belt, flanks.points, flanks.deflection, 1)
+    normal_forces(m.belt, dt, el, x.s, x.sd, flanks.points)
 
 
 @spliced
 def _advance_ring(m: Model, x: State, w: RingScratch, h: float, book: Any) -> None:
     """New velocities of the ring without the change by friction of saddles and ears; the ring keeps their loads."""
-    _copy2(x.u_R, w.u)
+    copy(x.u_R, w.u)
     to_chords(m.ring, w.shape, w.load, x.held)
     p_axial, p_bend = forces(m.ring, x.q_R, x.u_R, w.cs, w.sn, w.shape, w.rate, w.load, w.F, w.tension)
     advance(m.ring, w.F, x.u_R, h)
@@ -340,15 +341,15 @@ def _advance_ring(m: Model, x: State, w: RingScratch, h: float, book: Any) -> No
 
 @spliced
 def _rub_ring(
-    m: Model, x: State, e: ElementScratch, r: RingScratch, c: SaddleScratch, fl: Flanks, dt: float, n_R: int
-) -> None:
+    m: Model, x: State, band: Band, el: Elements, e: ElementScratch, r: RingScratch, c: SaddleScratch,
+    flanks: FlankScratch, dt: float, n_R: int,
+) -> None:  # fmt: skip
     """Friction of saddles and ears, at the velocities to which that of the last step leads; rigid saddles and ears; the
     layers' friction; new velocities of the ring."""
-    ahead(m.belt, dt, x.u, e.f, e.f_R, x.rub, fl, e.u)
+    ahead(m.belt, dt, x.u, e.f, e.f_R, x.rub, flanks.points, e.u)
     resist = dt * (n_R * m.saddle.W_E + m.saddle.W_R)
-    band, el = Band(m.ring, r.shape, r.rate, r.load), Elements(x.q, x.u, e.cs, e.sn)
     saddle_friction(m.saddle, band, e.u, e.f_R, c.N, x.memory, c.touch, resist)
-    flank = Flank(m.belt, m.friction, fl)
+    flank = Flank(m.belt, m.friction, flanks.points, flanks.find)
     rigid_contacts(m.saddle, band, el, flank, dt, x.s_R, e.f, e.f_R, c.N, x.memory, c.press)
     layer_friction(m.layers, m.saddle, band, c.N, x.memory, c.touch, x.turn, dt)
     to_chords(m.ring, r.shape, r.load, x.held)
@@ -358,37 +359,28 @@ def _rub_ring(
 
 @spliced
 def _advance_elements(
-    m: Model, x: State, e: ElementScratch, fl: Flanks, reaction: Any, loss: Any, dt: float, book: Any
+    m: Model, x: State, el: Elements, e: ElementScratch, flanks: FlankScratch, dt: float, book: Any
 ) -> None:
     """New velocities of the elements, with the friction of the flanks; their mean over the step."""
-    _add(e.f_R, e.f)
-    _copy2(x.u, e.u)
-    velocities(m.belt, m.friction, dt, x.u, e.f, x.s, fl, x.rub, reaction, loss)
+    points, find, _, reaction, loss = flanks
+    add(e.f_R, e.f)
+    copy(x.u, e.u)
+    velocities(m.belt, m.friction, dt, el, e.f, x.s, points, find, x.rub, reaction, loss)
     _middle(x.u, e.u)
     ledger.book_flanks(book, dt, loss)
 
 
 @spliced
 def _settle_ring(
-    m: Model,
-    x: State,
-    e: ElementScratch,
-    r: RingScratch,
-    c: SaddleScratch,
-    dt: float,
-    h: float,
-    given: Any,
-    own: Any,
-    book: Any,
-    rest: Any,
-) -> None:
+    m: Model, x: State, band: Band, e: ElementScratch, r: RingScratch, c: SaddleScratch, dt: float, h: float,
+    given: Any, own: Any, book: Any, rest: Any,
+) -> None:  # fmt: skip
     """Works of elements and ring on each other at their mean velocities: of `given` and these, the part that is neither
     stored nor lost, `own`."""
     E_I, E_O = _powers(e.f_R, e.u, c.touch, m.saddle.x_mid)
     _middle(x.u_R, r.u)
     rate_of(m.ring, r.u, r.shape, r.rate)
     R_I, R_O = ring_model.power(m.ring, r.shape, r.rate, x.held, m.saddle.x_mid)
-    band = Band(m.ring, r.shape, r.rate, r.load)
     own_I, own_O = layer_work(m.layers, m.saddle, band, c.N, x.memory, c.touch, x.turn, dt, own, book)
     rubbed, struck, P_I, P_O = rigid_work(m.saddle, band, e.u, x.memory, c.press)
     book.element_ring_friction += dt * rubbed
@@ -405,32 +397,9 @@ def _advance_sheaves(m: Model, x: State, c: SheaveScratch, reaction: Any, b: Any
 
 
 @compiled
-def _copy2(a: Any, b: Any) -> None:
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            b[i, j] = a[i, j]
-
-
-@compiled
 def _copy1(a: Any, b: Any) -> None:
     for i in range(a.shape[0]):
         b[i] = a[i]
-
-
-@compiled
-def zero(a: Any) -> None:
-    """a = 0."""
-    for j in range(a.shape[1]):
-        for i in range(a.shape[0]):
-            a[i, j] = 0.0
-
-
-@compiled
-def _add(a: Any, b: Any) -> None:
-    """b += a."""
-    for j in range(a.shape[1]):
-        for i in range(a.shape[0]):
-            b[i, j] += a[i, j]
 
 
 @compiled
@@ -459,15 +428,15 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     e = w.elements
     r = w.ring
     fl = w.flanks.points
-    _copy2(x.q, out.q[n])
-    _copy2(x.u, out.u[n])
+    copy(x.q, out.q[n])
+    copy(x.u, out.u[n])
     nodes(m.ring, x.q_R, x.u_R, r.cs, r.sn, r.shape, r.rate, out.q_R[n], out.u_R[n])
-    _copy2(x.s, out.s[n])
-    _copy2(x.sd, out.sd[n])
-    _copy2(w.joints.N, out.joint[n])
-    _copy2(w.saddles.N, out.saddle[n])
-    _copy2(fl.force, out.flank[n])
-    _copy2(w.flanks.deflection.z, out.deflection[n])
+    copy(x.s, out.s[n])
+    copy(x.sd, out.sd[n])
+    copy(w.joints.N, out.joint[n])
+    copy(w.saddles.N, out.saddle[n])
+    copy(fl.force, out.flank[n])
+    copy(w.flanks.deflection.z, out.deflection[n])
     _copy1(x.s_R, out.s_R[n])
     _copy1(r.tension, out.tension[n])
 
@@ -486,18 +455,25 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     )
     stock.flanks = flank.energy(m.belt, fl)
     stock.deflection = maxwell.energy(m.deflection, w.flanks.deflection)
-    _count(w.joints.N, w.saddles.N, fl, out.active[n])
+    count_joints(w.joints.N, out.active[n])
+    count(w.saddles.N, fl, out.active[n])
     return _placed(x.q, 2.0 * m.belt.d_A) and not w.saddles.press.found[0] > FAILURE_ERROR
 
 
 @compiled
-def _count(N_joint: Any, N_saddle: Any, fl: Any, active: Any) -> None:
-    """Closed contacts: element-element, element-ring, flanks."""
-    for i in range(fl.pulley.size):
-        for a in range(N_joint.shape[1]):
-            if N_joint[i, a] > 0.0:
+def count_joints(N: Any, active: Any) -> None:
+    """Add the closed contacts between elements."""
+    for i in range(N.shape[0]):
+        for a in range(N.shape[1]):
+            if N[i, a] > 0.0:
                 active[0] += 1
-        if N_saddle[i, 0] != 0.0 or N_saddle[i, 1] != 0.0:
+
+
+@compiled
+def count(N: Any, fl: Any, active: Any) -> None:
+    """Add the closed contacts of elements with a ring and with the sheaves of a side."""
+    for i in range(N.shape[0]):
+        if N[i, 0] != 0.0 or N[i, 1] != 0.0:
             active[1] += 1
         for k in range(fl.N.shape[1]):
             if fl.pulley[i] >= 0 and fl.N[i, k] > 0.0:
@@ -519,7 +495,7 @@ def _settle(m: Model, x: State, w: Scratch) -> None:
     e, fl, mx = w.elements, w.flanks.points, w.flanks.deflection
     if mx.r[0] == 0.0 and mx.r[1] == 0.0:
         directions(x.q, e.cs, e.sn)
-        contact_points(m.belt, m.sheaves, x.q, e.cs, e.sn, x.s, fl)
+        contact_points(m.belt, m.sheaves, Elements(x.q, x.u, e.cs, e.sn), x.s, fl)
         newton(m.deflection, m.belt, fl, mx, 20)
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS, Joint
 from rtcvt.offline.pushbelt.contact.element_ring import N_MEMORY, Touch
-from rtcvt.offline.pushbelt.contact.flank import Flanks, flanks
+from rtcvt.offline.pushbelt.contact.flank import Flanks, Search, flanks, search
 from rtcvt.offline.pushbelt.contact.ledger import STORES, WORKS
 from rtcvt.offline.pushbelt.contact.maxwell import Maxwell, maxwell
 from rtcvt.offline.pushbelt.contact.rigid import Press, press
@@ -138,6 +138,7 @@ class FlankScratch(NamedTuple):
     only."""
 
     points: Flanks
+    find: Search
     deflection: Maxwell
     reaction: Annotated[Array, (2, 4), "N, N m", "on one sheave of each pulley (`flank.velocities`)"]
     loss: Annotated[Array, (2, 3), "W", "friction along, across, damper (`flank.velocities`)"]
@@ -190,5 +191,5 @@ def scratch(m: Model, x: State, n_p: int) -> Scratch:
         Scratch,
         sizes,
         saddles=zeros(SaddleScratch, sizes, press=press(m.saddle, m.belt)),
-        flanks=zeros(FlankScratch, sizes, points=flanks(N_E, n_p), deflection=deflection),
+        flanks=zeros(FlankScratch, sizes, points=flanks(N_E, n_p), find=search(N_E), deflection=deflection),
     )

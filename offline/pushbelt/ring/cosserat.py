@@ -30,42 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import compiled
-from rtcvt.offline.pushbelt.ring.ring import (
-    DX,
-    DY,
-    FX,
-    FY,
-    HX,
-    HY,
-    INV,
-    N_LOAD,
-    NX,
-    NY,
-    OM,
-    QA,
-    QL,
-    QR,
-    QS,
-    RA,
-    RB,
-    RL,
-    RR,
-    TL,
-    TR,
-    VX,
-    VY,
-    WX,
-    WY,
-    A,
-    B,
-    X,
-    Y,
-    arcsin,
-    largest_mobility,
-    turned,
-)  # fmt: skip
+from rtcvt.offline.pushbelt.ring import ring as beam
+from rtcvt.offline.pushbelt.ring.ring import arcsin, largest_mobility, turned
 from rtcvt.offline.pushbelt.unit.kinematics import Path, evaluate
 from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.offline.pushbelt.vectors import zero
 from rtcvt.offline.rods.planar import PlanarRod, planar_rod
 
 Array = NDArray[np.float64]
@@ -190,22 +159,22 @@ def shape_of(R: Cosserat, q: Any, cs: Any, sn: Any, shape: Any) -> None:
         dx = q[j, 0] - x
         dy = q[j, 1] - y
         inv = 1.0 / np.sqrt(dx * dx + dy * dy)
-        shape[k, X] = x
-        shape[k, Y] = y
-        shape[k, DX] = dx
-        shape[k, DY] = dy
-        shape[k, NX] = -dy * inv
-        shape[k, NY] = dx * inv
-        shape[k, INV] = inv
-        shape[k, A] = 0.0
-        shape[k, B] = 0.0
+        shape[k, beam.X] = x
+        shape[k, beam.Y] = y
+        shape[k, beam.DX] = dx
+        shape[k, beam.DY] = dy
+        shape[k, beam.NX] = -dy * inv
+        shape[k, beam.NY] = dx * inv
+        shape[k, beam.INV] = inv
+        shape[k, beam.A] = 0.0
+        shape[k, beam.B] = 0.0
     for k in range(N_B):
         i = k - 1 if k > 0 else N_B - 1
-        cross = shape[i, NX] * shape[k, NY] - shape[i, NY] * shape[k, NX]
-        dot = shape[i, NX] * shape[k, NX] + shape[i, NY] * shape[k, NY]
+        cross = shape[i, beam.NX] * shape[k, beam.NY] - shape[i, beam.NY] * shape[k, beam.NX]
+        dot = shape[i, beam.NX] * shape[k, beam.NX] + shape[i, beam.NY] * shape[k, beam.NY]
         half = arcsin(cross / np.sqrt(2.0 + 2.0 * dot))  # of the angle from chord to chord
-        shape[k, TL] = -R.l * half
-        shape[i, TR] = R.l * half
+        shape[k, beam.TL] = -R.l * half
+        shape[i, beam.TR] = R.l * half
 
 
 @compiled
@@ -224,18 +193,18 @@ def rate_of(R: Cosserat, u: Any, shape: Any, rate: Any) -> None:
         vx, vy = u[k, 0], u[k, 1]
         wx = u[j, 0] - vx
         wy = u[j, 1] - vy
-        rate[k, VX] = vx
-        rate[k, VY] = vy
-        rate[k, WX] = wx
-        rate[k, WY] = wy
-        rate[k, OM] = (wx * shape[k, NX] + wy * shape[k, NY]) * shape[k, INV]
-        rate[k, RA] = 0.0
-        rate[k, RB] = 0.0
+        rate[k, beam.VX] = vx
+        rate[k, beam.VY] = vy
+        rate[k, beam.WX] = wx
+        rate[k, beam.WY] = wy
+        rate[k, beam.OM] = (wx * shape[k, beam.NX] + wy * shape[k, beam.NY]) * shape[k, beam.INV]
+        rate[k, beam.RA] = 0.0
+        rate[k, beam.RB] = 0.0
     for k in range(N_B):
         i = k - 1 if k > 0 else N_B - 1
-        half = 0.5 * R.l * (rate[k, OM] - rate[i, OM])
-        rate[k, RL] = -half
-        rate[i, RR] = half
+        half = 0.5 * R.l * (rate[k, beam.OM] - rate[i, beam.OM])
+        rate[k, beam.RL] = -half
+        rate[i, beam.RR] = half
 
 
 @compiled
@@ -262,26 +231,26 @@ def forces(R: Cosserat, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any,
         c = cs[k]
         s = sn[k]
         g = u[k, 2]
-        along = c * shape[k, DX] + s * shape[k, DY]
-        b = c * shape[k, DY] - s * shape[k, DX]
-        a_d = c * rate[k, WX] + s * rate[k, WY] + b * g
-        b_d = c * rate[k, WY] - s * rate[k, WX] - along * g
+        along = c * shape[k, beam.DX] + s * shape[k, beam.DY]
+        b = c * shape[k, beam.DY] - s * shape[k, beam.DX]
+        a_d = c * rate[k, beam.WX] + s * rate[k, beam.WY] + b * g
+        b_d = c * rate[k, beam.WY] - s * rate[k, beam.WX] - along * g
         T = li * (R.EA * (along - R.l) + R.d_axial * a_d)
         Q = li * (R.GA * b + R.d_shear * b_d)
         S[k] = T
         F[k, 2] = Q * along - T * b
-        load[k, HX] -= T * c - Q * s
-        load[k, HY] -= T * s + Q * c
+        load[k, beam.HX] -= T * c - Q * s
+        load[k, beam.HY] -= T * s + Q * c
         p_strain += li * (R.d_axial * a_d * a_d + R.d_shear * b_d * b_d)
     for k in range(N_B):  # moments at the vertices, in a column that has no coordinate here
         i = k - 1 if k > 0 else N_B - 1
         turned_by = q[k, 2] - q[i, 2] + (0.0 if k > 0 else R.turn)
         g = u[k, 2] - u[i, 2]
-        load[k, QA] = li * (R.EI * turned_by + R.d_bend * g)
+        load[k, beam.QA] = li * (R.EI * turned_by + R.d_bend * g)
         p_bend += li * R.d_bend * g * g
     for k in range(N_B):
         j = k + 1 if k + 1 < N_B else 0
-        F[k, 2] += load[j, QA] - load[k, QA]
+        F[k, 2] += load[j, beam.QA] - load[k, beam.QA]
     _vertices(R, shape, load, F)
     return p_strain, p_bend
 
@@ -294,17 +263,15 @@ def _vertices(R: Cosserat, shape: Any, load: Any, F: Any) -> None:
     for k in range(N_B):
         i = k - 1 if k > 0 else N_B - 1
         j = k + 1 if k + 1 < N_B else 0
-        couple = load[k, QS] + half * (load[j, QL] - load[k, QL] + load[i, QR] - load[k, QR])
-        shear = couple * shape[k, INV]
-        load[k, HX] += shear * shape[k, NX]
-        load[k, HY] += shear * shape[k, NY]
+        couple = load[k, beam.QS] + half * (load[j, beam.QL] - load[k, beam.QL] + load[i, beam.QR] - load[k, beam.QR])
+        shear = couple * shape[k, beam.INV]
+        load[k, beam.HX] += shear * shape[k, beam.NX]
+        load[k, beam.HY] += shear * shape[k, beam.NY]
     for k in range(N_B):
         i = k - 1 if k > 0 else N_B - 1
-        F[k, 0] = load[k, FX] - load[k, HX] + load[i, HX]
-        F[k, 1] = load[k, FY] - load[k, HY] + load[i, HY]
-    for a in range(N_LOAD):
-        for k in range(N_B):
-            load[k, a] = 0.0
+        F[k, 0] = load[k, beam.FX] - load[k, beam.HX] + load[i, beam.HX]
+        F[k, 1] = load[k, beam.FY] - load[k, beam.HY] + load[i, beam.HY]
+    zero(load)
 
 
 @compiled
@@ -332,8 +299,8 @@ def elastic_energy(R: Cosserat, q: Any, cs: Any, sn: Any, shape: Any) -> Any:
     strain = 0.0
     bending = 0.0
     for k in range(R.N_B):
-        a = cs[k] * shape[k, DX] + sn[k] * shape[k, DY] - R.l
-        b = cs[k] * shape[k, DY] - sn[k] * shape[k, DX]
+        a = cs[k] * shape[k, beam.DX] + sn[k] * shape[k, beam.DY] - R.l
+        b = cs[k] * shape[k, beam.DY] - sn[k] * shape[k, beam.DX]
         strain += R.EA * a * a + R.GA * b * b
         turned_by = q[k, 2] - q[k - 1, 2] if k > 0 else q[0, 2] - q[R.N_B - 1, 2] + R.turn
         bending += R.EI * turned_by * turned_by
@@ -355,13 +322,13 @@ def nodes(R: Cosserat, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any, 
     `rate`."""
     rate_of(R, u, shape, rate)
     for k in range(R.N_B):
-        b = cs[k] * shape[k, DY] - sn[k] * shape[k, DX]
+        b = cs[k] * shape[k, beam.DY] - sn[k] * shape[k, beam.DX]
         q_R[k, 0] = q[k, 0]
         q_R[k, 1] = q[k, 1]
-        q_R[k, 2] = q[k, 2] + np.arcsin(b * shape[k, INV]) + shape[k, TL] / R.l
+        q_R[k, 2] = q[k, 2] + np.arcsin(b * shape[k, beam.INV]) + shape[k, beam.TL] / R.l
         u_R[k, 0] = u[k, 0]
         u_R[k, 1] = u[k, 1]
-        u_R[k, 2] = rate[k, OM] + rate[k, RL] / R.l
+        u_R[k, 2] = rate[k, beam.OM] + rate[k, beam.RL] / R.l
         for a in range(3, 5):
             q_R[k, a] = 0.0
             u_R[k, a] = 0.0

@@ -51,6 +51,7 @@ from scipy.sparse.linalg import eigsh
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.offline.pushbelt.vectors import zero
 
 NQ = 5  # coordinates of a node: x, y, phi, c_L, c_R
 N_RATE = 9
@@ -494,9 +495,7 @@ def nodal(R: Ring, shape: Any, load: Any, F_R: Any) -> None:
         F_R[k, 0] += load[k - 1, HX]
         F_R[k, 1] += load[k - 1, HY]
         F_R[k, 2] += load[k - 1, QR]
-    for c in range(N_LOAD):
-        for k in range(N_B):
-            load[k, c] = 0.0
+    zero(load)
 
 
 @compiled

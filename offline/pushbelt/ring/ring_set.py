@@ -122,15 +122,6 @@ def _placed_beam(R: Ring, start: Start) -> tuple[Array, Array]:
     return start.q_R, start.u_R
 
 
-mobility.of(Ring)(beam.mobility)
-move.of(Ring)(beam.move)
-shape_of.of(Ring)(beam.shape_of)
-rate_of.of(Ring)(beam.rate_of)
-nodal.of(Ring)(beam.nodal)
-advance.of(Ring)(beam.advance)
-kinetic_energy.of(Ring)(beam.kinetic_energy)
-
-
 @forces.of(Ring)
 @compiled
 def _forces_beam(R: Ring, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any, load: Any, F: Any, S: Any) -> Any:
@@ -165,20 +156,11 @@ def _placed_rod(R: Cosserat, start: Start) -> tuple[Array, Array]:
     return rod.placed(R, start.path, float(np.hypot(*start.u_R[0, :2])))
 
 
-mobility.of(Cosserat)(rod.mobility)
-move.of(Cosserat)(rod.move)
-shape_of.of(Cosserat)(rod.shape_of)
-rate_of.of(Cosserat)(rod.rate_of)
-forces.of(Cosserat)(rod.forces)
-nodal.of(Cosserat)(rod.nodal)
-advance.of(Cosserat)(rod.advance)
-elastic_energy.of(Cosserat)(rod.elastic_energy)
-kinetic_energy.of(Cosserat)(rod.kinetic_energy)
-nodes.of(Cosserat)(rod.nodes)
-
 RING = Contract(
     mass, placed, mobility, move, shape_of, rate_of, forces, nodal, advance, elastic_energy, kinetic_energy, nodes
 )
+RING.adopt(Ring, beam)
+RING.adopt(Cosserat, rod)
 RING.register(Ring, Cosserat)
 
 

@@ -30,7 +30,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
+from rtcvt.offline.pushbelt.contact.elements import add_rub, arm_of, frame_of, keep, lever, shown, velocity_at
 from rtcvt.offline.pushbelt.ring.ring import turned
+from rtcvt.offline.pushbelt.vectors import (
+    cross,
+    dot,
+    load,
+    mirrored,
+    moved,
+    plus,
+    scaled,
+    store,
+    store_motion,
+    straight,
+    times,
+    to_body,
+    to_inertial,
+    turning,
+)
 
 
 class Body(NamedTuple):
@@ -41,6 +58,62 @@ class Body(NamedTuple):
     Theta_x: float
     Theta_y: float
     Theta_z: float
+
+
+class Side(NamedTuple):
+    """The elements from one side (`contact.elements`): sigma 1 or -1, q, u (N_E, 6), R (N_E, 9) rotation matrices."""
+
+    sigma: float
+    q: Any
+    u: Any
+    R: Any
+
+
+@frame_of.of(Side)
+@inlined
+def _frame(el: Side, i: int) -> Any:
+    k, q, R = el.sigma, el.q, el.R
+    centre = (q[i, 0], q[i, 1], k * q[i, 3])
+    return centre, (R[i, 0], R[i, 3], k * R[i, 6]), (R[i, 1], R[i, 4], k * R[i, 7]), (k * R[i, 2], k * R[i, 5], R[i, 8])
+
+
+@arm_of.of(Side)
+@inlined
+def _arm(el: Side, own: Any, out: Any) -> Any:
+    return own
+
+
+@velocity_at.of(Side)
+@inlined
+def _velocity(el: Side, u: Any, i: int, arm: Any) -> Any:
+    turns = cross(plus(turning(u, i), turning(el.u, i)), mirrored(el.sigma, arm))
+    v = plus(plus(straight(u, i), straight(el.u, i)), to_inertial(el.R, i, turns))
+    return mirrored(el.sigma, times(0.5, v))
+
+
+@lever.of(Side)
+@inlined
+def _lever(el: Side, arm: Any) -> Any:
+    return mirrored(el.sigma, arm)
+
+
+@keep.of(Side)
+@inlined
+def _keep(el: Side, fl: Any, i: int, p: int, c: Any) -> None:
+    store(to_body(el.R, i, mirrored(el.sigma, load(fl.n, i, p))), fl.m, i, p)
+    store(to_body(el.R, i, mirrored(el.sigma, c)), fl.c, i, p)
+
+
+@shown.of(Side)
+@inlined
+def _out(el: Side, i: int, a: Any) -> Any:
+    return mirrored(el.sigma, to_inertial(el.R, i, a))
+
+
+@add_rub.of(Side)
+@inlined
+def _rub(el: Side, i: int, F: Any, M: Any, rub: Any) -> None:
+    store_motion(plus(straight(rub, i), to_inertial(el.R, i, F)), plus(turning(rub, i), M), rub, i)
 
 
 @compiled
@@ -101,34 +174,17 @@ def move(q: Any, u: Any, cs: Any, sn: Any, R: Any, dt: float) -> None:
 @compiled
 def gyrate(B: Body, u: Any, dt: float) -> None:
     """Angular velocities after the gyroscopic moments of a step `dt` [s]; kinetic energy stays."""
-    h = 0.5 * dt
+    Theta = (B.Theta_x, B.Theta_y, B.Theta_z)
     for i in range(B.N_E):
-        x = u[i, 4]
-        y = u[i, 5]
-        z = u[i, 2]
-        Hx = B.Theta_x * x
-        Hy = B.Theta_y * y
-        Hz = B.Theta_z * z
-        # (Theta - h H^) delta = dt H^ omega by Cramer's rule; rows (T, h Hz, -h Hy), (-h Hz, T, h Hx), (h Hy, -h Hx, T)
-        bx = dt * (Hy * z - Hz * y)
-        by = dt * (Hz * x - Hx * z)
-        bz = dt * (Hx * y - Hy * x)
-        X = h * Hx
-        Y = h * Hy
-        Z = h * Hz
-        c00 = B.Theta_y * B.Theta_z + X * X
-        c01 = X * Y + Z * B.Theta_z
-        c02 = X * Z - Y * B.Theta_y
-        inverse = 1.0 / (B.Theta_x * c00 + Z * c01 - Y * c02)
-        c10 = X * Y - Z * B.Theta_z
-        c11 = B.Theta_x * B.Theta_z + Y * Y
-        c12 = Y * Z + X * B.Theta_x
-        c20 = X * Z + Y * B.Theta_y
-        c21 = Y * Z - X * B.Theta_x
-        c22 = B.Theta_x * B.Theta_y + Z * Z
-        u[i, 4] = x + inverse * (c00 * bx + c10 * by + c20 * bz)
-        u[i, 5] = y + inverse * (c01 * bx + c11 * by + c21 * bz)
-        u[i, 2] = z + inverse * (c02 * bx + c12 * by + c22 * bz)
+        o = turning(u, i)
+        L = scaled(Theta, o)
+        b = times(dt, cross(L, o))
+        # (Theta - h H) delta = dt H omega by Cramer's rule, row by row
+        X, Y, Z = times(0.5 * dt, L)
+        rows = (Theta[0], Z, -Y), (-Z, Theta[1], X), (Y, -X, Theta[2])
+        of_b = cross(rows[1], rows[2]), cross(rows[2], rows[0]), cross(rows[0], rows[1])
+        d = plus(plus(times(b[0], of_b[0]), times(b[1], of_b[1])), times(b[2], of_b[2]))
+        u[i, 4], u[i, 5], u[i, 2] = moved(o, 1.0 / dot(rows[0], of_b[0]), d)
 
 
 @compiled

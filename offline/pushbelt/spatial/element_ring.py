@@ -44,10 +44,28 @@ from numpy.typing import NDArray
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.contact.element_element import switching
 from rtcvt.offline.pushbelt.contact.element_ring import proximal, wrapped
+from rtcvt.offline.pushbelt.contact.elements import frame_of
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import INV, N_LOAD, N_RATE, N_SHAPE, Ring, point, push, velocity
+from rtcvt.offline.pushbelt.spatial.element import Side
 from rtcvt.offline.pushbelt.spatial.tracking import Tracking, tracking_energy, tracking_force
 from rtcvt.offline.pushbelt.unit.parameters import Belt
+from rtcvt.offline.pushbelt.vectors import (
+    add,
+    add_columns,
+    columns,
+    cross,
+    dot,
+    minus,
+    mirrored,
+    moved,
+    plus,
+    set_columns,
+    store_motion,
+    straight,
+    times,
+    zero,
+)
 
 Array = NDArray[np.float64]
 
@@ -57,9 +75,9 @@ _SADDLE, _EAR = -1.0, 1.0  # the gap opens along -n, along n
 # pillar
 MEMORY = 14
 _OF_EAR, _OF_PILLAR = 6, 12
-# Columns of `Touch.at`: tangent, point from the centre of gravity, slope and roll of the ring, Theta.n, change of the
-# gap with the lateral place of the surface, place across from the ring's middle, gap, deflection
-T_X, T_Y, A_X, A_Y, A_Z, SLOPE, ROLL, BETA, ACROSS, ETA, GAP, W = range(12)
+# Columns of `Touch.at`: tangent, point from the centre of gravity (three), slope and roll of the ring, Theta.n, change
+# of the gap with the lateral place of the surface, place across from the ring's middle, gap, deflection
+T_X, T_Y, ARM, _, _, SLOPE, ROLL, BETA, ACROSS, ETA, GAP, W = range(12)
 # Columns of `Touch.seen`: next place, gap of the ear (roughly) and of the pillar, offset from the saddle's middle
 PLACE, EAR, PILLAR, OFF = range(4)
 # Columns of `Touch.force`: normal, friction along and across, slips, damper, rate of the gap, tracking
@@ -93,6 +111,19 @@ class Guide(NamedTuple):
     mu: float
     v_mu: float
     bilateral: bool
+
+
+class Strip(NamedTuple):
+    """One ring set as contacts see it: its rows (`ring`); across its plane coordinates, rates and forces (N_B, 3) of
+    `lateral`, in the view of the side. Loads are added to."""
+
+    ring: Ring
+    shape: Any
+    rate: Any
+    load: Any
+    q_L: Any
+    u_L: Any
+    F_L: Any
 
 
 @declared
@@ -178,55 +209,58 @@ def _between(N_B: int, k: int, xi: float) -> Any:
 
 
 @inlined
-def _position(R: Ring, place: float, shape: Any, q_L: Any, at: Touch, i: int) -> None:
+def _position(b: Strip, place: float, at: Touch, i: int) -> None:
     """Rows of the ring at `place`."""
+    q_L = b.q_L
     k = int(place)
     xi = place - k
     at.k[i] = k
     at.xi[i] = xi
     for c in range(N_SHAPE):
-        at.shape[i, c] = shape[k, c]
-    j = k + 1 if k + 1 < R.N_B else 0
-    a, b, share = _between(R.N_B, k, xi)
+        at.shape[i, c] = b.shape[k, c]
+    j = k + 1 if k + 1 < b.ring.N_B else 0
+    m, n, share = _between(b.ring.N_B, k, xi)
     step = q_L[j, 0] - q_L[k, 0]
     at.across[i, 0] = q_L[k, 0] + xi * step
     at.across[i, 1] = step
-    at.across[i, 2] = q_L[a, 1] + share * (q_L[b, 1] - q_L[a, 1])
-    at.across[i, 3] = q_L[a, 2] + share * (q_L[b, 2] - q_L[a, 2])
+    at.across[i, 2] = q_L[m, 1] + share * (q_L[n, 1] - q_L[m, 1])
+    at.across[i, 3] = q_L[m, 2] + share * (q_L[n, 2] - q_L[m, 2])
 
 
 @inlined
-def _rates(R: Ring, rate: Any, u_L: Any, at: Touch, i: int) -> None:
+def _rates(b: Strip, at: Touch, i: int) -> None:
     """Rates of the rows of the ring."""
+    u_L = b.u_L
     k = at.k[i]
     xi = at.xi[i]
     for c in range(N_RATE):
-        at.rate[i, c] = rate[k, c]
-    j = k + 1 if k + 1 < R.N_B else 0
-    a, b, share = _between(R.N_B, k, xi)
+        at.rate[i, c] = b.rate[k, c]
+    j = k + 1 if k + 1 < b.ring.N_B else 0
+    m, n, share = _between(b.ring.N_B, k, xi)
     at.turning[i, 0] = u_L[k, 0] + xi * (u_L[j, 0] - u_L[k, 0])
-    at.turning[i, 1] = u_L[a, 1] + share * (u_L[b, 1] - u_L[a, 1])
-    at.turning[i, 2] = u_L[a, 2] + share * (u_L[b, 2] - u_L[a, 2])
+    at.turning[i, 1] = u_L[m, 1] + share * (u_L[n, 1] - u_L[m, 1])
+    at.turning[i, 2] = u_L[m, 2] + share * (u_L[n, 2] - u_L[m, 2])
 
 
 @inlined
-def _load(R: Ring, at: Touch, i: int, load: Any, F_L: Any) -> None:
+def _load(b: Strip, at: Touch, i: int) -> None:
     """Load the ring with the force of the contact of element i."""
+    F_L = b.F_L
     k = at.k[i]
     xi = at.xi[i]
     for c in range(N_LOAD):
-        load[k, c] += at.load[i, c]
-    j = k + 1 if k + 1 < R.N_B else 0
-    a, b, share = _between(R.N_B, k, xi)
+        b.load[k, c] += at.load[i, c]
+    j = k + 1 if k + 1 < b.ring.N_B else 0
+    m, n, share = _between(b.ring.N_B, k, xi)
     F_z = at.give[i, 3]
     T_x = at.give[i, 4]
     T_y = at.give[i, 5]
     F_L[k, 0] += (1.0 - xi) * F_z
     F_L[j, 0] += xi * F_z
-    F_L[a, 1] += (1.0 - share) * T_x
-    F_L[a, 2] += (1.0 - share) * T_y
-    F_L[b, 1] += share * T_x
-    F_L[b, 2] += share * T_y
+    F_L[m, 1] += (1.0 - share) * T_x
+    F_L[m, 2] += (1.0 - share) * T_y
+    F_L[n, 1] += share * T_x
+    F_L[n, 2] += share * T_y
 
 
 @inlined
@@ -239,32 +273,11 @@ def _push(at: Touch, i: int) -> None:
 
 
 @inlined
-def _frame(R_E: Any, sigma: float, i: int) -> Any:
-    """Rotation matrix of element i in the view of a side."""
-    return (
-        R_E[i, 0],
-        R_E[i, 1],
-        sigma * R_E[i, 2],
-        R_E[i, 3],
-        R_E[i, 4],
-        sigma * R_E[i, 5],
-        sigma * R_E[i, 6],
-        sigma * R_E[i, 7],
-        R_E[i, 8],
-    )
-
-
-@inlined
-def _twist(u: Any, A: Any, sigma: float, i: int) -> Any:
+def _twist(el: Side, i: int) -> Any:
     """Velocity and angular velocity of element i in the inertial directions, in the view of a side."""
-    x = sigma * u[i, 4]
-    y = sigma * u[i, 5]
-    z = u[i, 2]
-    return (u[i, 0], u[i, 1], sigma * u[i, 3]), (
-        A[0] * x + A[1] * y + A[2] * z,
-        A[3] * x + A[4] * y + A[5] * z,
-        A[6] * x + A[7] * y + A[8] * z,
-    )
+    _, to_x, to_y, to_z = frame_of(el, i)
+    turn = plus(moved(times(el.sigma * el.u[i, 4], to_x), el.sigma * el.u[i, 5], to_y), times(el.u[i, 2], to_z))
+    return mirrored(el.sigma, straight(el.u, i)), turn
 
 
 @inlined
@@ -291,13 +304,10 @@ def _gap(p: Guide, side: float, h: float, e_n: float, m: float, roll: float, x: 
 
 
 @inlined
-def _meet(p: Guide, R: Ring, side: float, sigma: float, q: Any, R_E: Any, at: Touch, i: int) -> None:
+def _meet(p: Guide, R: Ring, side: float, el: Side, at: Touch, i: int) -> None:
     """Where saddle or ear of element i meets the row of the ring: `at.at`, `at.seen`."""
-    A = _frame(R_E, sigma, i)
-    upright = 1.0 / A[8]
-    c_x = q[i, 0]
-    c_y = q[i, 1]
-    c_z = sigma * q[i, 3]
+    centre, to_x, to_y, to_z = frame_of(el, i)
+    upright = 1.0 / to_z[2]
     h = side * R.h2
     y = p.y_E if side == _EAR else p.y_S
     r_x, r_y, g_x, g_y, w, _ = point(at.shape, i, at.xi[i])
@@ -309,64 +319,56 @@ def _meet(p: Guide, R: Ring, side: float, sigma: float, q: Any, R_E: Any, at: To
     z_r = at.across[i, 0]
     roll = at.across[i, 2] * t_x + at.across[i, 3] * t_y
     # the point of the element's line at the lateral place of the ring's surface
-    zeta = (z_r + h * roll - c_z - A[6] * p.x - A[7] * y) * upright
-    e_x = c_x + A[0] * p.x + A[1] * y + A[2] * zeta - r_x
-    e_y = c_y + A[3] * p.x + A[4] * y + A[5] * zeta - r_y
+    zeta = (z_r + h * roll - centre[2] - to_x[2] * p.x - to_y[2] * y) * upright
+    e_x, e_y, _ = moved(moved(moved(centre, p.x, to_x), y, to_y), zeta, to_z)
+    e_x -= r_x
+    e_y -= r_y
     e_n = e_x * n_x + e_y * n_y
-    m = (n_x * A[2] + n_y * A[5]) * upright
+    m = (n_x * to_z[0] + n_y * to_z[1]) * upright
     g, across, eta = _gap(p, side, h, e_n, m, roll, zeta - p.z_S)
     at.at[i, T_X] = t_x
     at.at[i, T_Y] = t_y
-    at.at[i, A_X] = r_x + h * n_x - c_x
-    at.at[i, A_Y] = r_y + h * n_y - c_y
-    at.at[i, A_Z] = z_r + h * roll + eta - c_z
+    set_columns(minus((r_x + h * n_x, r_y + h * n_y, z_r + h * roll + eta), centre), at.at, i, ARM)
     at.at[i, SLOPE] = at.across[i, 1] * at.shape[i, INV]
     at.at[i, ROLL] = roll
     at.at[i, BETA] = at.across[i, 3] * t_x - at.across[i, 2] * t_y
-    at.at[i, ACROSS] = across
-    at.at[i, ETA] = eta
-    at.at[i, GAP] = g
+    set_columns((across, eta, g), at.at, i, ACROSS)
     at.at[i, W] = w
     at.seen[i, PLACE] = wrapped(at.k[i] + at.xi[i] + (e_x * t_x + e_y * t_y) * inv, R.N_B)
-    at.seen[i, EAR] = e_n + (p.y_E - p.y_S) * (A[1] * n_x + A[4] * n_y) - R.h2
-    at.seen[i, PILLAR] = z_r - p.half_R - c_z - (p.z_P - A[2] * (r_x - c_x) - A[5] * (r_y - c_y)) * upright
+    at.seen[i, EAR] = e_n + (p.y_E - p.y_S) * (to_y[0] * n_x + to_y[1] * n_y) - R.h2
+    lean = to_z[0] * (r_x - centre[0]) + to_z[1] * (r_y - centre[1])
+    at.seen[i, PILLAR] = z_r - p.half_R - centre[2] - (p.z_P - lean) * upright
     at.seen[i, OFF] = zeta - p.z_S
 
 
 @inlined
-def _slip(R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int) -> Any:
+def _slip(R: Ring, side: float, el: Side, at: Touch, i: int) -> Any:
     """Velocity of the element against the ring's surface: along, across, rate of the gap, and its change per second of
     lead by the rotation of the ring."""
-    v, o = _twist(u, _frame(R_E, sigma, i), sigma, i)
+    v, o = _twist(el, i)
     h = side * R.h2
     t_x = at.at[i, T_X]
     t_y = at.at[i, T_Y]
-    arm_x = at.at[i, A_X]
-    arm_y = at.at[i, A_Y]
-    arm_z = at.at[i, A_Z]
     across = at.at[i, ACROSS]
     eta = at.at[i, ETA]
     w_x, w_y, omega = velocity(at.shape, at.rate, i, at.xi[i], at.at[i, W])
     turn_x = at.turning[i, 1]
     turn_y = at.turning[i, 2]
     roll_d = turn_x * t_x + turn_y * t_y + omega * at.at[i, BETA]
-    d_x = v[0] + o[1] * arm_z - o[2] * arm_y - w_x
-    d_y = v[1] + o[2] * arm_x - o[0] * arm_z - w_y
-    d_z = v[2] + o[0] * arm_y - o[1] * arm_x - at.turning[i, 0] - h * roll_d
+    v = plus(v, cross(o, columns(at.at, i, ARM)))
+    d_x, d_y, d_z = minus(v, (w_x, w_y, at.turning[i, 0] + h * roll_d))
     v_t = d_x * t_x + d_y * t_y + h * omega - eta * (turn_y * t_x - turn_x * t_y - omega * at.at[i, ROLL])
     v_n = d_y * t_x - d_x * t_y + eta * roll_d
     gap_rate = side * v_n - across * (d_z - at.at[i, SLOPE] * v_t)
-    turning = side * omega * ((d_x + w_x) * t_x + (d_y + w_y) * t_y)
-    return v_t, d_z + side * across * v_n, gap_rate, turning
+    return v_t, d_z + side * across * v_n, gap_rate, side * omega * (v[0] * t_x + v[1] * t_y)
 
 
 @inlined
 def _press(
-    p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int, memory: Any, o: int, dt: float,
-    lead: float,
-) -> None:  # fmt: skip
+    p: Guide, R: Ring, side: float, el: Side, at: Touch, i: int, memory: Any, o: int, dt: float, lead: float
+) -> None:
     """Force of a contact, with the friction of the last step; `o`: its first column of `memory`."""
-    v_t, v_l, gap_rate, turning = _slip(R, side, sigma, u, R_E, at, i)
+    v_t, v_l, gap_rate, turning = _slip(R, side, el, at, i)
     gap_rate += lead * turning
     g = at.at[i, GAP]
     f_n = -p.k * g - (p.d + lead * p.k) * gap_rate
@@ -381,28 +383,20 @@ def _press(
     most = p.mu * abs(f_n)
     held = np.sqrt(f_t * f_t + f_l * f_l)
     share = most / held if held > most else 1.0
-    at.force[i, PRESS] = f_n
-    at.force[i, RUB_T] = share * f_t
-    at.force[i, RUB_L] = share * f_l
-    at.force[i, V_T] = v_t
-    at.force[i, V_L] = v_l
-    at.force[i, DAMPER] = f_n + p.k * g if closed else 0.0
+    set_columns((f_n, share * f_t, share * f_l), at.force, i, PRESS)
+    set_columns((v_t, v_l, f_n + p.k * g if closed else 0.0), at.force, i, V_T)
     at.force[i, RATE] = gap_rate
 
 
 @inlined
 def _remember(at: Touch, i: int, memory: Any, o: int) -> None:
     """Write the data of a contact for the next step, except its friction."""
-    memory[i, o + 2] = at.force[i, V_T]
-    memory[i, o + 3] = at.force[i, V_L]
-    memory[i, o + 4] = at.force[i, DAMPER]
+    set_columns(columns(at.force, i, V_T), memory, i, o + 2)
     memory[i, o + 5] = at.force[i, RATE]
 
 
 @inlined
-def _give(
-    R: Ring, side: float, sigma: float, R_E: Any, at: Touch, i: int, f_n: float, f_t: float, f_l: float, hold: float
-) -> None:
+def _give(R: Ring, side: float, el: Side, at: Touch, i: int, f_n: float, f_t: float, f_l: float, hold: float) -> None:
     """Forces of a contact on the element, `at.wrench`, and on the ring, `at.give`; hold: of tracking, inwards."""
     h = side * R.h2
     across = at.at[i, ACROSS]
@@ -419,39 +413,30 @@ def _give(
     # on the ring, h n + eta b from the fibre
     T_t = eta * E_n - h * E_z
     T_n = -eta * E_t
-    at.give[i, 0] = -F_x
-    at.give[i, 1] = -F_y
-    at.give[i, 2] = h * E_t + T_t * at.at[i, BETA] - T_n * at.at[i, ROLL]
-    at.give[i, 3] = -E_z
-    at.give[i, 4] = T_t * t_x - T_n * t_y
-    at.give[i, 5] = T_t * t_y + T_n * t_x
-    arm = (at.at[i, A_X], at.at[i, A_Y], at.at[i, A_Z])
-    _on_element(sigma, _frame(R_E, sigma, i), arm, (F_x, F_y, E_z), 0.0, at, i)
+    set_columns((-F_x, -F_y, h * E_t + T_t * at.at[i, BETA] - T_n * at.at[i, ROLL]), at.give, i, 0)
+    set_columns((-E_z, T_t * t_x - T_n * t_y, T_t * t_y + T_n * t_x), at.give, i, 3)
+    _on_element(el, columns(at.at, i, ARM), (F_x, F_y, E_z), 0.0, at, i)
 
 
 @inlined
-def _on_element(sigma: float, A: Any, arm: Any, F: Any, M: float, at: Touch, i: int) -> None:
+def _on_element(el: Side, arm: Any, F: Any, M: float, at: Touch, i: int) -> None:
     """`at.wrench` from a force at `arm` and a moment about b."""
-    M_x = arm[1] * F[2] - arm[2] * F[1]
-    M_y = arm[2] * F[0] - arm[0] * F[2]
-    M_z = arm[0] * F[1] - arm[1] * F[0] + M
-    at.wrench[i, 0] = F[0]
-    at.wrench[i, 1] = F[1]
-    at.wrench[i, 2] = A[2] * M_x + A[5] * M_y + A[8] * M_z
-    at.wrench[i, 3] = sigma * F[2]
-    at.wrench[i, 4] = sigma * (A[0] * M_x + A[3] * M_y + A[6] * M_z)
-    at.wrench[i, 5] = sigma * (A[1] * M_x + A[4] * M_y + A[7] * M_z)
+    _, to_x, to_y, to_z = frame_of(el, i)
+    M_x, M_y, M_z = cross(arm, F)
+    turn = (M_x, M_y, M_z + M)
+    o = (el.sigma * dot(to_x, turn), el.sigma * dot(to_y, turn), dot(to_z, turn))
+    store_motion(mirrored(el.sigma, F), o, at.wrench, i)
 
 
 @inlined
-def _hand_over(R: Ring, at: Touch, i: int, load: Any, F_L: Any, f: Any) -> None:
+def _hand_over(b: Strip, at: Touch, i: int, f: Any) -> None:
     """Forces of one contact, `at.give` and `at.wrench`, to ring and element."""
     for c in range(N_LOAD):
         at.load[i, c] = 0.0
     _push(at, i)
-    _load(R, at, i, load, F_L)
-    for c in range(6):
-        f[i, c] += at.wrench[i, c]
+    _load(b, at, i)
+    add_columns(columns(at.wrench, i, 0), f, i, 0)
+    add_columns(columns(at.wrench, i, 3), f, i, 3)
 
 
 # --- all contacts
@@ -459,30 +444,25 @@ def _hand_over(R: Ring, at: Touch, i: int, load: Any, F_L: Any, f: Any) -> None:
 
 @compiled
 def _saddles(
-    p: Guide, R: Ring, sigma: float, q: Any, u: Any, R_E: Any, at: Touch, f: Any, N: Any, memory: Any, dt: float,
-    lead: float,
+    p: Guide, R: Ring, el: Side, at: Touch, f: Any, N: Any, memory: Any, dt: float, lead: float
 ) -> Any:  # fmt: skip
     """Contacts of all saddles and tracking, their loads on the ring in `at`; works of friction and of dampers."""
     n = np.uint64(p.N_E)
     lost_t = 0.0
     lost_n = 0.0
     for i in range(n):
-        _meet(p, R, _SADDLE, sigma, q, R_E, at, i)
+        _meet(p, R, _SADDLE, el, at, i)
     for i in range(n):
-        at.force[i, HOLD] = tracking_force(p.tracking, at.seen[i, OFF]) / R_E[i, 8]
+        at.force[i, HOLD] = tracking_force(p.tracking, at.seen[i, OFF]) / el.R[i, 8]
     for i in range(n):
-        _press(p, R, _SADDLE, sigma, u, R_E, at, i, memory, 0, dt, lead)
+        _press(p, R, _SADDLE, el, at, i, memory, 0, dt, lead)
     for i in range(n):
         f_n = at.force[i, PRESS]
-        _give(R, _SADDLE, sigma, R_E, at, i, f_n, at.force[i, RUB_T], at.force[i, RUB_L], at.force[i, HOLD])
-    for c in range(N_LOAD):
-        for i in range(n):
-            at.load[i, c] = 0.0
+        _give(R, _SADDLE, el, at, i, f_n, at.force[i, RUB_T], at.force[i, RUB_L], at.force[i, HOLD])
+    zero(at.load)
     for i in range(n):
         _push(at, i)
-    for c in range(6):
-        for i in range(n):
-            f[i, c] += at.wrench[i, c]
+    add(at.wrench, f)
     for i in range(n):
         lost_t += at.works[i, 0]
         lost_n += at.works[i, 1]
@@ -497,69 +477,53 @@ def _saddles(
 
 
 @compiled
-def _pillar(
-    p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, at: Touch, i: int, memory: Any, dt: float, lead: float
-) -> Any:
+def _pillar(p: Guide, R: Ring, el: Side, at: Touch, i: int, memory: Any, dt: float, lead: float) -> Any:
     """Force of the pillar of element i on the ring [N] and works of damper and switching [J]; `at.give`, `at.wrench`.
 
     Across it acts in the height of the fibre, along in that of the saddle's surface.
     """
-    A = _frame(R_E, sigma, i)
-    v, o = _twist(u, A, sigma, i)
+    _, _, _, to_z = frame_of(el, i)
+    v, o = _twist(el, i)
     h = -R.h2
     t_x = at.at[i, T_X]
     t_y = at.at[i, T_Y]
     n_x = -t_y
     n_y = t_x
-    arm_x = at.at[i, A_X]
-    arm_y = at.at[i, A_Y]
-    arm_z = at.at[i, A_Z] - h * at.at[i, ROLL] - at.at[i, ETA]
-    up_x = arm_x - h * n_x
-    up_y = arm_y - h * n_y
+    low = minus(columns(at.at, i, ARM), (0.0, 0.0, h * at.at[i, ROLL] + at.at[i, ETA]))
+    up = minus(low, (h * n_x, h * n_y, 0.0))
     slope = at.at[i, SLOPE]
-    m = (n_x * A[2] + n_y * A[5]) / A[8]
+    m = (n_x * to_z[0] + n_y * to_z[1]) / to_z[2]
     g = at.seen[i, PILLAR]
     w_x, w_y, omega = velocity(at.shape, at.rate, i, at.xi[i], at.at[i, W])
-    d_x = v[0] + o[1] * arm_z - w_x
-    d_y = v[1] - o[0] * arm_z - w_y
-    along = (d_x - o[2] * arm_y) * t_x + (d_y + o[2] * arm_x) * t_y + h * omega
-    away = (d_x - o[2] * up_y) * n_x + (d_y + o[2] * up_x) * n_y
-    gap_rate = slope * along - m * away + at.turning[i, 0] - (v[2] + o[0] * up_y - o[1] * up_x)
+    v = minus(v, (w_x, w_y, at.turning[i, 0]))
+    d = plus(v, cross(o, low))
+    along = d[0] * t_x + d[1] * t_y + h * omega
+    d = plus(v, cross(o, up))
+    gap_rate = slope * along - m * (d[0] * n_x + d[1] * n_y) - d[2]
     f_n = -p.k_P * g - (p.d_P + lead * p.k_P) * gap_rate
     f_n = f_n if g < 0.0 and f_n > 0.0 else 0.0
     lost = switching(p.k_P, g, gap_rate, dt)
     lost -= 0.5 * dt * memory[i, _OF_PILLAR] * (memory[i, _OF_PILLAR + 1] + gap_rate)
     memory[i, _OF_PILLAR] = f_n + p.k_P * g if g < 0.0 else 0.0
     memory[i, _OF_PILLAR + 1] = gap_rate
-    F_x = f_n * (slope * t_x - m * n_x)
-    F_y = f_n * (slope * t_y - m * n_y)
-    at.give[i, 0] = -F_x
-    at.give[i, 1] = -F_y
-    at.give[i, 2] = h * slope * f_n
-    at.give[i, 3] = f_n
-    at.give[i, 4] = 0.0
-    at.give[i, 5] = 0.0
-    _on_element(sigma, A, (up_x, up_y, arm_z), (F_x, F_y, -f_n), -h * slope * f_n, at, i)
+    F = times(f_n, (slope * t_x - m * n_x, slope * t_y - m * n_y, -1.0))
+    set_columns((-F[0], -F[1], h * slope * f_n), at.give, i, 0)
+    set_columns((f_n, 0.0, 0.0), at.give, i, 3)
+    _on_element(el, up, F, -h * slope * f_n, at, i)
     return f_n, lost
 
 
 @compiled
 def ring_forces(
-    p: Guide, R: Ring, sigma: float, q: Any, u: Any, R_E: Any, s_R: Any, shape: Any, rate: Any, load: Any,
-    q_L: Any, u_L: Any, F_L: Any, f: Any, N: Any, memory: Any, at: Touch, ear: Touch, dt: float, lead: float = 0.0,
+    p: Guide, b: Strip, el: Side, s_R: Any, f: Any, N: Any, memory: Any, at: Touch, ear: Touch, dt: float,
+    lead: float = 0.0,
 ) -> Any:  # fmt: skip
     """Saddle, ear and pillar of every element with the ring of one side, with the friction of the last step.
 
     Parameters
     ----------
-    p, R : Guide, Ring
-        Of this side.
-    sigma : float
-        1: the side of z > 0, -1: the other, seen in the mirror.
-    q, u, R_E : (N_E, 6), (N_E, 6), (N_E, 9) as in `element`
+    p, b, el : Guide, Strip, Side
     s_R : (N_E) arc coordinate of the saddle's projection [finite elements]; updated
-    shape, rate, load : (N_B, 11), (N_B, 9), (N_B, 9) of `ring`, load added to
-    q_L, u_L, F_L : (N_B, 3) of `lateral`, in the side's view, F_L added to
     f : (N_E, 6) forces on the elements as in `joint`; added to
     N : (N_E, 6), written but for friction: saddle, ear, friction along, friction across (outwards), pillar, tracking,
         on the element [N]
@@ -572,41 +536,41 @@ def ring_forces(
     float, float : loss of friction in the last step, and that of dampers and switching [J]
     """
     for i in range(p.N_E):
-        _position(R, s_R[i], shape, q_L, at, i)
-        _rates(R, rate, u_L, at, i)
-    lost_t, lost_n = _saddles(p, R, sigma, q, u, R_E, at, f, N, memory, dt, lead)
+        _position(b, s_R[i], at, i)
+        _rates(b, at, i)
+    lost_t, lost_n = _saddles(p, b.ring, el, at, f, N, memory, dt, lead)
     for i in range(p.N_E):
         s_R[i] = at.seen[i, PLACE]
-        _load(R, at, i, load, F_L)
+        _load(b, at, i)
     for i in range(p.N_E):
         if at.seen[i, PILLAR] < 0.0 or memory[i, _OF_PILLAR] != 0.0:
-            N[i, 4], lost = _pillar(p, R, sigma, u, R_E, at, i, memory, dt, lead)
+            N[i, 4], lost = _pillar(p, b.ring, el, at, i, memory, dt, lead)
             lost_n += lost
-            _hand_over(R, at, i, load, F_L, f)
+            _hand_over(b, at, i, f)
         ear.force[i, PRESS] = 0.0
         if p.bilateral:
             continue
         if at.seen[i, EAR] < _NEAR or memory[i, _OF_EAR] != 0.0 or memory[i, _OF_EAR + 4] != 0.0:
             # once more, for it is not where the saddle is
-            _position(R, s_R[i], shape, q_L, ear, i)
-            _meet(p, R, _EAR, sigma, q, R_E, ear, i)
-            _position(R, ear.seen[i, PLACE], shape, q_L, ear, i)
-            _rates(R, rate, u_L, ear, i)
-            _meet(p, R, _EAR, sigma, q, R_E, ear, i)
-            _press(p, R, _EAR, sigma, u, R_E, ear, i, memory, _OF_EAR, dt, lead)
+            _position(b, s_R[i], ear, i)
+            _meet(p, b.ring, _EAR, el, ear, i)
+            _position(b, ear.seen[i, PLACE], ear, i)
+            _rates(b, ear, i)
+            _meet(p, b.ring, _EAR, el, ear, i)
+            _press(p, b.ring, _EAR, el, ear, i, memory, _OF_EAR, dt, lead)
             _remember(ear, i, memory, _OF_EAR)
             N[i, 1] = ear.force[i, PRESS]
-            _give(R, _EAR, sigma, R_E, ear, i, N[i, 1], ear.force[i, RUB_T], ear.force[i, RUB_L], 0.0)
-            _hand_over(R, ear, i, load, F_L, f)
+            _give(b.ring, _EAR, el, ear, i, N[i, 1], ear.force[i, RUB_T], ear.force[i, RUB_L], 0.0)
+            _hand_over(b, ear, i, f)
             lost_t += ear.works[i, 0]
             lost_n += ear.works[i, 1]
     return lost_t, lost_n
 
 
 @inlined
-def _rub(p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int, G: float) -> None:
+def _rub(p: Guide, R: Ring, side: float, el: Side, at: Touch, i: int, G: float) -> None:
     """Friction of a contact, in `at.seen`, and its changes `at.give` and `at.wrench`."""
-    v_t, v_l, _, _ = _slip(R, side, sigma, u, R_E, at, i)
+    v_t, v_l, _, _ = _slip(R, side, el, at, i)
     f_t = at.force[i, RUB_T]
     f_l = at.force[i, RUB_L]
     c_t = v_t - G * f_t
@@ -616,20 +580,19 @@ def _rub(p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Tou
     share = -f / c if c > 0.0 else 0.0
     at.seen[i, 0] = share * c_t
     at.seen[i, 1] = share * c_l
-    _give(R, side, sigma, R_E, at, i, 0.0, share * c_t - f_t, share * c_l - f_l, 0.0)
+    _give(R, side, el, at, i, 0.0, share * c_t - f_t, share * c_l - f_l, 0.0)
 
 
 @compiled
 def ring_friction(
-    p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, rate: Any, load: Any, u_L: Any, F_L: Any, f: Any, N: Any,
-    memory: Any, at: Touch, ear: Touch, G: float,
+    p: Guide, b: Strip, el: Side, f: Any, N: Any, memory: Any, at: Touch, ear: Touch, G: float
 ) -> None:  # fmt: skip
     """Friction of all contacts of one side: from that of the last step, as left by `ring_forces`, to that of this step.
 
     Parameters
     ----------
-    u, rate, u_L : velocities of elements and ring at the end of the step, with the friction of the last step
-    load, F_L, f : the change by friction is added
+    b, el : velocities of ring and elements are those at the end of the step, with the friction of the last step
+    f : the change by friction is added, as to the loads of b
     N : its columns of friction are written; memory : its friction is written
     G : largest change of slips by one unit of friction [m/s/N]: dt W, in the multirate scheme with more of W_E
 
@@ -637,17 +600,13 @@ def ring_friction(
     """
     n = np.uint64(p.N_E)
     for i in range(p.N_E):
-        _rates(R, rate, u_L, at, i)
+        _rates(b, at, i)
     for i in range(n):
-        _rub(p, R, _SADDLE, sigma, u, R_E, at, i, G)
-    for c in range(N_LOAD):
-        for i in range(n):
-            at.load[i, c] = 0.0
+        _rub(p, b.ring, _SADDLE, el, at, i, G)
+    zero(at.load)
     for i in range(n):
         _push(at, i)
-    for c in range(6):
-        for i in range(n):
-            f[i, c] += at.wrench[i, c]
+    add(at.wrench, f)
     for c in range(2):
         for i in range(n):
             memory[i, c] = at.seen[i, c]
@@ -655,27 +614,25 @@ def ring_friction(
             memory[i, _OF_EAR + c] = 0.0
     for i in range(p.N_E):
         if at.force[i, PRESS] != 0.0:
-            _load(R, at, i, load, F_L)
+            _load(b, at, i)
         if ear.force[i, PRESS] > 0.0:
-            _rates(R, rate, u_L, ear, i)
-            _rub(p, R, _EAR, sigma, u, R_E, ear, i, G)
-            _hand_over(R, ear, i, load, F_L, f)
+            _rates(b, ear, i)
+            _rub(p, b.ring, _EAR, el, ear, i, G)
+            _hand_over(b, ear, i, f)
             for c in range(2):
                 memory[i, _OF_EAR + c] = ear.seen[i, c]
                 N[i, 2 + c] += ear.seen[i, c]
 
 
 @compiled
-def ring_energy(
-    p: Guide, R: Ring, sigma: float, q: Any, R_E: Any, s_R: Any, shape: Any, q_L: Any, at: Touch
-) -> float:  # fmt: skip
+def ring_energy(p: Guide, b: Strip, el: Side, s_R: Any, at: Touch) -> float:
     """Energy stored in saddle, ear, pillar and tracking of one side [J]; arguments as for `ring_forces`."""
     energy = 0.0
     for i in range(p.N_E):
         place = s_R[i]
         for _ in range(3):
-            _position(R, place, shape, q_L, at, i)
-            _meet(p, R, _SADDLE, sigma, q, R_E, at, i)
+            _position(b, place, at, i)
+            _meet(p, b.ring, _SADDLE, el, at, i)
             place = at.seen[i, PLACE]
         energy += 0.5 * p.k * (at.at[i, GAP] if p.bilateral else min(at.at[i, GAP], 0.0)) ** 2
         energy += 0.5 * p.k_P * min(at.seen[i, PILLAR], 0.0) ** 2 + tracking_energy(p.tracking, at.seen[i, OFF])
@@ -683,8 +640,8 @@ def ring_energy(
             continue
         place = s_R[i]
         for _ in range(3):
-            _position(R, place, shape, q_L, at, i)
-            _meet(p, R, _EAR, sigma, q, R_E, at, i)
+            _position(b, place, at, i)
+            _meet(p, b.ring, _EAR, el, at, i)
             place = at.seen[i, PLACE]
         energy += 0.5 * p.k * min(at.at[i, GAP], 0.0) ** 2
     return energy

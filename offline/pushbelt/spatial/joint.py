@@ -37,6 +37,7 @@ from rtcvt.offline.pushbelt.unit.parameters import Belt
 from rtcvt.offline.pushbelt.vectors import (
     add_columns,
     columns,
+    copy,
     cross,
     dot,
     minus,
@@ -296,9 +297,7 @@ def joint_forces(
     last = np.uint64(J.N_E - 1)
     _pairs(q, u, R, np.uint64(0), last, np.uint64(1), pair)
     _pairs(q, u, R, last, np.uint64(J.N_E), np.uint64(0), pair)
-    for c in range(2 * N_CONTACTS):
-        for i in range(J.N_E):
-            old[i, c] = damper[i, c]
+    copy(damper, old)
     work = _planes(J, pair, old, N, damper, wrench, dt)
     work += _mouths(J, pair, old, N, damper, wrench, dt)
     i = 0

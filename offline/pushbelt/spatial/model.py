@@ -38,10 +38,11 @@ from rtcvt.offline.pushbelt import loop
 from rtcvt.offline.pushbelt.compiled import compiled, inlined, spliced
 from rtcvt.offline.pushbelt.contact import ledger, maxwell
 from rtcvt.offline.pushbelt.contact.element_ring import saddle
+from rtcvt.offline.pushbelt.contact.flank import Flanks, Search, contact_points, normal_forces
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.sheave import Load, load_energy
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.planar.model import directions, zero
+from rtcvt.offline.pushbelt.planar.model import count, count_joints, directions
 from rtcvt.offline.pushbelt.planar.state import SheaveScratch
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring import ring as planar_ring
@@ -57,13 +58,13 @@ from rtcvt.offline.pushbelt.ring.ring import (
     to_chords,
 )
 from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, sheave
-from rtcvt.offline.pushbelt.spatial.element import Body
-from rtcvt.offline.pushbelt.spatial.element_ring import MEMORY, Guide, Touch
-from rtcvt.offline.pushbelt.spatial.flank import Flanks
+from rtcvt.offline.pushbelt.spatial.element import Body, Side
+from rtcvt.offline.pushbelt.spatial.element_ring import MEMORY, Guide, Strip, Touch
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joint, joint, joint_energy, joint_forces
 from rtcvt.offline.pushbelt.spatial.lateral import NL, Lateral
 from rtcvt.offline.pushbelt.spatial.tracking import tracking
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Parameters, Sheaves, element_mass
+from rtcvt.offline.pushbelt.vectors import add_times, copy, zero
 
 Array = NDArray[np.float64]
 
@@ -175,9 +176,8 @@ class Scratch(NamedTuple):
     R: Annotated[Array, ("N_E", 9), "1", "rotation matrices, row by row"]
     f: Annotated[Array, ("N_E", 6), "N, N m", "forces of all contacts but the flanks"]
     N_joint: Annotated[Array, ("N_E", N_JOINT), "N", "forces between elements"]
-    old: Annotated[Array, ("N_E", 6), "m/s, rad/s", "velocities before the step"]
     end: Annotated[Array, ("N_E", 6), "m/s, rad/s", "velocities ahead, which friction meets"]
-    trial: Annotated[Array, ("N_E", 7), "m/s, rad/s, 1", "of `flank.velocities`"]
+    find: Search
     pair: Annotated[Array, ("N_E", N_PAIR), "SI", "of `joint`"]
     wrench: Annotated[Array, ("N_E", N_WRENCH), "SI", "of `joint`"]
     before: Annotated[Array, ("N_E", 2 * N_JOINT), "SI", "of `joint`"]
@@ -261,7 +261,7 @@ def frames(m: Model, n: int) -> Frames:
 def scratch(m: Model, x: State, n_p: int = 2) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for front and rear arc."""
     sizes = {"N_E": m.belt.N_E, "N_B": m.belt.N_B, "n_p": n_p, "contacts": m.belt.N_E * n_p}
-    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2, "n_out": 7}
+    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2, "n_out": 7, "n": 6}
     w = zeros(Scratch, sizes)
 
     def of(side: Work, half: Half) -> Work:
@@ -295,6 +295,12 @@ def run(
 
 # Model, state and scratch are 900 numbers and addresses to hand on: functions that only pass parts of them to others
 # are put into their callers.
+
+
+@inlined
+def _strip(m: Model, x: Half, w: Work) -> Strip:
+    """One ring set as contacts see it."""
+    return Strip(m.ring, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L)
 
 
 @inlined
@@ -336,16 +342,13 @@ def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
 
 
 @inlined
-def _touch(
-    m: Model, guide: Guide, sigma: float, x: Half, w: Work, q: Any, u: Any, R: Any, f: Any, dt: float, n_R: int
-) -> Any:
+def _touch(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: float, n_R: int) -> Any:
     """One side moves on, and its ring touches the elements; works of `element_ring.ring_forces`."""
     h = dt / n_R
     _move_ring(m, x, w, h)
     works = element_ring.ring_forces(
-        guide, m.ring, sigma, q, u, R, x.s_R, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L, f, w.N, x.memory,
-        w.at, w.ear, dt, 0.5 * (dt - h),
-    )  # fmt: skip
+        guide, _strip(m, x, w), el, x.s_R, f, w.N, x.memory, w.at, w.ear, dt, 0.5 * (dt - h)
+    )
     if n_R > 1:
         zero(x.held)
         zero(x.held_L)
@@ -369,16 +372,12 @@ def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
 
 
 @inlined
-def _rub_ring(
-    m: Model, guide: Guide, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float, n_R: int
-) -> None:
-    """Friction of one ring set at the velocities `u_end` of the elements, and the resulting change of those of the
-    ring."""
+def _rub_ring(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: float, n_R: int) -> None:
+    """Friction of one ring set at the velocities of the elements at the end of the step, and the resulting change of
+    those of the ring."""
     zero(w.F_L)
-    element_ring.ring_friction(
-        guide, m.ring, sigma, u_end, R, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear,
-        dt * (guide.W + (n_R - 1) * guide.W_E),
-    )  # fmt: skip
+    G = dt * (guide.W + (n_R - 1) * guide.W_E)
+    element_ring.ring_friction(guide, _strip(m, x, w), el, f, w.N, x.memory, w.at, w.ear, G)
     if n_R > 1:
         _hold(m, x, w)
     planar_ring.nodal(m.ring, w.shape, w.load, w.F_R)
@@ -387,25 +386,12 @@ def _rub_ring(
 
 
 @compiled
-def _meet_sheaves(
-    belt: Any,
-    sheaves: Any,
-    law: Any,
-    sigma: float,
-    q: Any,
-    u: Any,
-    R: Any,
-    s: Any,
-    sd: Any,
-    fl: Any,
-    mx: Any,
-    dt: float,
-) -> None:
+def _meet_sheaves(belt: Any, sheaves: Any, law: Any, el: Side, s: Any, sd: Any, fl: Any, mx: Any, dt: float) -> None:
     """Contact points, deflection and normal forces of one side; separate from `step`, which has too many arrays for the
     compiler's alias analysis."""
-    flank.contact_points(belt, sheaves, sigma, q, R, s, fl)
+    contact_points(belt, sheaves, el, s, fl)
     newton(law, belt, fl, mx, 1)
-    flank.normal_forces(belt, dt, sigma, u, R, s, sd, fl)
+    normal_forces(belt, dt, el, s, sd, fl)
 
 
 @spliced
@@ -413,7 +399,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     """One step; parameters as for `planar.model.step`. The unaccounted work `rest` is not summed."""
     belt, sheaves, body, J, _, _, guides, friction, law_left, law_right, load, mirrored = m
     q, u, s, sd, damper, turning, rub, left, right = x
-    on_left, on_right, cs, sn, R, f, N_joint, old, end, trial, pair, wrench, before, reaction, loss, pulleys = w
+    on_left, on_right, cs, sn, R, f, N_joint, end, find, pair, wrench, before, reaction, loss, pulleys = w
     element.move(q, u, cs, sn, R, dt)
     h = dt / n_R
     for _ in range(n_R - 1):
@@ -426,17 +412,19 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
             for a in range(4):
                 s[side, k, a] += dt * sd[side, k, a]
     zero(f)
-    t_left, n_left = _touch(m, guides[0], 1.0, left, on_left, q, u, R, f, dt, n_R)
-    t_right, n_right = _touch(m, guides[1], -1.0, right, on_right, q, u, R, f, dt, n_R)
+    on = Side(1.0, q, u, R), Side(-1.0, q, u, R)
+    t_left, n_left = _touch(m, guides[0], on[0], left, on_left, f, dt, n_R)
+    t_right, n_right = _touch(m, guides[1], on[1], right, on_right, f, dt, n_R)
     lost_j = joint_forces(J, q, u, R, f, N_joint, damper, pair, wrench, before, dt)
-    _meet_sheaves(belt, sheaves, law_left, 1.0, q, u, R, s[0], sd[0], on_left.fl, on_left.mx, dt)
-    _meet_sheaves(belt, sheaves, law_right, -1.0, q, u, R, s[1], sd[1], on_right.fl, on_right.mx, dt)
+    _meet_sheaves(belt, sheaves, law_left, on[0], s[0], sd[0], on_left.fl, on_left.mx, dt)
+    _meet_sheaves(belt, sheaves, law_right, on[1], s[1], sd[1], on_right.fl, on_right.mx, dt)
     a_left, b_left = _advance_ring(m, left, on_left, h)
     a_right, b_right = _advance_ring(m, right, on_right, h)
     flank.ahead(body, dt, u, f, rub, R, on_left.fl, on_right.fl, end)
-    _rub_ring(m, guides[0], 1.0, left, on_left, end, R, f, dt, n_R)
-    _rub_ring(m, guides[1], -1.0, right, on_right, end, R, f, dt, n_R)
-    flank.velocities(belt, body, friction, dt, u, f, R, s, on_left.fl, on_right.fl, rub, old, trial, reaction, loss)
+    _rub_ring(m, guides[0], Side(1.0, q, end, R), left, on_left, f, dt, n_R)
+    _rub_ring(m, guides[1], Side(-1.0, q, end, R), right, on_right, f, dt, n_R)
+    t = flank.Step(body, friction, dt, on[0], f, on_left.fl, on_right.fl)
+    flank.velocities(belt, t, s, find, rub, reaction, loss)
     element.gyrate(body, u, dt)
     sheave.advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, pulleys.out, pulleys.power)
     ledger.book_sheaves(book, dt, pulleys.power)
@@ -458,7 +446,6 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
     for side in range(2):
         half = x.left if side == 0 else x.right
         work = w.left if side == 0 else w.right
-        sigma = 1.0 if side == 0 else -1.0
         # the lateral beam's books are those of the velocities after the step
         lateral.stretches(m.lateral, half.q_L, half.u_L, half.u_R, work.cs_R, work.sn_R, work.twist, work.bow)
         axial, bending = planar_ring.elastic_energy(m.ring, work.shape, work.bow)
@@ -466,9 +453,8 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
         stock.ring += planar_ring.kinetic_energy(m.ring, half.u_R) + lateral.kinetic_energy(m.lateral, half.u_L)
         stock.ring_axial += axial
         stock.ring_bending += bending + shear + torsion + across
-        stock.saddles += element_ring.ring_energy(
-            m.guides[0], m.ring, sigma, x.q, w.R, half.s_R, work.shape, half.q_L, work.at
-        )
+        el = Side(1.0 if side == 0 else -1.0, x.q, x.u, w.R)
+        stock.saddles += element_ring.ring_energy(m.guides[0], _strip(m, half, work), el, half.s_R, work.at)
         stock.flanks += flank.energy(m.belt, work.fl)
     stock.deflection = 0.5 * (maxwell.energy(m.left, w.left.mx) + maxwell.energy(m.right, w.right.mx))
 
@@ -477,42 +463,33 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
 def _side_frame(x: Half, w: Work, n: int, side: int, out: Frames) -> None:
     """Write the part of one side in frame n."""
     flat = out.planar
+    add_times(0.5, x.q_R, flat.q_R[n])
+    add_times(0.5, x.u_R, flat.u_R[n])
+    add_times(1.0, w.N, flat.saddle[n])
+    add_times(0.5, w.fl.force, flat.flank[n])
+    add_times(0.5, w.mx.z, flat.deflection[n])
+    copy(x.q_L, out.ring[n, side])
+    copy(w.N, out.saddle[n, side])
+    copy(w.fl.force, out.flank[n, side])
     for k in range(x.q_R.shape[0]):
-        for a in range(5):
-            flat.q_R[n, k, a] += 0.5 * x.q_R[k, a]
-            flat.u_R[n, k, a] += 0.5 * x.u_R[k, a]
-        for a in range(3):
-            out.ring[n, side, k, a] = x.q_L[k, a]
         flat.tension[n, k] += w.tension[k]
         out.tension[n, side, k] = w.tension[k]
-    for i in range(x.s_R.size):
-        if side == 0:
+    if side == 0:
+        for i in range(x.s_R.size):
             flat.s_R[n, i] = x.s_R[i]
-        for a in range(6):
-            out.saddle[n, side, i, a] = w.N[i, a]
-        for a in range(3):
-            flat.saddle[n, i, a] += w.N[i, a]
-            flat.flank[n, i, a] += 0.5 * w.fl.force[i, a]
-        for a in range(4):
-            out.flank[n, side, i, a] = w.fl.force[i, a]
-        if w.N[i, 0] != 0.0 or w.N[i, 1] != 0.0:
-            flat.active[n, 1] += 1
-        for p in range(w.fl.N.shape[1]):
-            if w.fl.pulley[i] >= 0 and w.fl.N[i, p] > 0.0:
-                flat.active[n, 2] += 1
-    for pulley in range(2):
-        for a in range(w.mx.z.shape[1]):
-            flat.deflection[n, pulley, a] += 0.5 * w.mx.z[pulley, a]
+    count(w.N, w.fl, flat.active[n])
 
 
 @compiled
 def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bool:
     """Write frame n; whether the belt is where it should be."""
     flat = out.planar
+    copy(x.q, flat.q[n])
+    copy(x.u, flat.u[n])
+    copy(w.N_joint, out.joint[n])
+    copy(out.pulley[n], flat.pulley[n])
     for i in range(m.belt.N_E):
         for a in range(3):
-            flat.q[n, i, a] = x.q[i, a]
-            flat.u[n, i, a] = x.u[i, a]
             out.q[n, i, a] = x.q[i, a + 3]
             out.u[n, i, a] = x.u[i, a + 3]
         N = w.N_joint[i]
@@ -521,22 +498,14 @@ def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> b
         flat.joint[n, i, 2] = N[3]
         flat.joint[n, i, 3] = N[4]
         flat.joint[n, i, 5] = N[5]
-        for a in range(6):
-            out.joint[n, i, a] = N[a]
-            if N[a] > 0.0:
-                flat.active[n, 0] += 1
-    for p in range(2):
-        for a in range(6):
-            flat.pulley[n, p, a] = out.pulley[n, p, a]
+    count_joints(w.N_joint, flat.active[n])
     _side_frame(x.left, w.left, n, 0, out)
     _side_frame(x.right, w.right, n, 1, out)
     for side in range(2):
-        for pulley in range(2):
-            for a in range(4):
-                out.s[n, side, pulley, a] = x.s[side, pulley, a]
-                out.sd[n, side, pulley, a] = x.sd[side, pulley, a]
-                flat.s[n, pulley, a] += 0.5 * x.s[side, pulley, a]
-                flat.sd[n, pulley, a] += 0.5 * x.sd[side, pulley, a]
+        copy(x.s[side], out.s[n, side])
+        copy(x.sd[side], out.sd[n, side])
+        add_times(0.5, x.s[side], flat.s[n])
+        add_times(0.5, x.sd[side], flat.sd[n])
     _stocks(m, x, w, stock)
     reach = 2.0 * m.belt.d_A
     well = True
@@ -551,8 +520,8 @@ def _settle(m: Model, x: State, w: Scratch) -> None:
     if x.left.r[0] == 0.0 and x.left.r[1] == 0.0:
         directions(x.q, w.cs, w.sn)
         element.frames_of(x.q, w.cs, w.sn, w.R)
-        flank.contact_points(m.belt, m.sheaves, 1.0, x.q, w.R, x.s[0], w.left.fl)
-        flank.contact_points(m.belt, m.sheaves, -1.0, x.q, w.R, x.s[1], w.right.fl)
+        contact_points(m.belt, m.sheaves, Side(1.0, x.q, x.u, w.R), x.s[0], w.left.fl)
+        contact_points(m.belt, m.sheaves, Side(-1.0, x.q, x.u, w.R), x.s[1], w.right.fl)
         newton(m.left, m.belt, w.left.fl, w.left.mx, 20)
         newton(m.right, m.belt, w.right.fl, w.right.mx, 20)
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from marks import slow
 
 from rtcvt.offline.pushbelt.contact import element_ring as er
+from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.ring import ring as rg
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 
@@ -95,7 +96,7 @@ class Scene:
         for _ in range(steps):
             f[:], load[:] = 0, 0
             s_R = self.s_R.copy()
-            band, el = er.Band(R, self.shape, rate, load), er.Elements(self.q, u, self.cs, self.sn)
+            band, el = er.Band(R, self.shape, rate, load), Elements(self.q, u, self.cs, self.sn)
             work = er.saddle_forces(law(*p), band, el, s_R, f, normal, memory, at, dt, lead)
             er.saddle_friction(law(*p), band, u, f, normal, memory, at, G)
         rg.forces(R, self.shape, rate, load, F, S)
@@ -103,7 +104,7 @@ class Scene:
 
     def energy(self, law, p: er.Saddle, R: rg.Ring) -> float:
         self.settle(p, R)
-        band, el = er.Band(R, self.shape, self.rate, None), er.Elements(self.q, self.u, self.cs, self.sn)
+        band, el = er.Band(R, self.shape, self.rate, None), Elements(self.q, self.u, self.cs, self.sn)
         return er.saddle_energy(law(*p), band, el, self.s_R)
 
 
@@ -194,7 +195,7 @@ def test_works_are_those_of_the_forces_on_a_ring_that_turns(law, d: float, mu: f
         rg.forces(R, scene.shape, scene.rate, load, F, S)
         own = F.copy()
         f[:] = 0
-        band, el = er.Band(R, scene.shape, scene.rate, load), er.Elements(scene.q, scene.u, scene.cs, scene.sn)
+        band, el = er.Band(R, scene.shape, scene.rate, load), Elements(scene.q, scene.u, scene.cs, scene.sn)
         works = er.saddle_forces(law(*p), band, el, scene.s_R, f, normal, memory, at, DT, 0.0)
         er.saddle_friction(law(*p), band, scene.u, f, normal, memory, at, 1e-12)
         rg.forces(R, scene.shape, scene.rate, load, F, S)

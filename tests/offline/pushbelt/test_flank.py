@@ -8,6 +8,7 @@ from marks import slow
 from scipy.optimize import minimize_scalar
 
 from rtcvt.offline.pushbelt.contact import flank
+from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.contact.friction import Coulomb, Stribeck, secant
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters, sheaves
 
@@ -43,20 +44,29 @@ def state(seed: int, n: int = 12, tilt: float = 4e-4) -> Any:
     return q, u, s, sd
 
 
+def at(q: Any, u: Any = None) -> Elements:
+    return Elements(q, q if u is None else u, np.cos(q[:, 2]), np.sin(q[:, 2]))
+
+
 def found(n_p: int, q: Any, s: Any, b: Any = BELT) -> flank.Flanks:
     fl = flank.flanks(len(q), n_p)
-    flank.contact_points(b, SHEAVES, q, np.cos(q[:, 2]), np.sin(q[:, 2]), s, fl)
+    flank.contact_points(b, SHEAVES, at(q), s, fl)
     return fl
+
+
+def solved(dt: float, q: Any, u: Any, f: Any, s: Any, fl: flank.Flanks, b: Any = BELT, law: Any = LAW) -> Any:
+    """New velocities, reaction and power."""
+    new, reaction, power = u.copy(), np.zeros((2, 4)), np.zeros((2, 3))
+    flank.velocities(b, law, dt, at(q, new), f, s, fl, flank.search(len(u)), np.zeros_like(u), reaction, power)
+    return new, reaction, power
 
 
 def stepped(n_p: int, seed: int, dt: float = 1e-6, b: Any = BELT, law: Any = None) -> Any:
     q, u, s, sd = state(seed)
     fl = found(n_p, q, s, b)
-    flank.normal_forces(b, dt, u, s, sd, fl)
+    flank.normal_forces(b, dt, at(q, u), s, sd, fl)
     f = 100 * np.random.default_rng(seed + 1).normal(size=u.shape) * (1, 1, 1e-3)
-    new, reaction, power = u.copy(), np.zeros((2, 4)), np.zeros((2, 3))
-    flank.velocities(b, law or Coulomb(b.mu, b.v_mu), dt, new, f, s, fl, np.zeros_like(u), reaction, power)
-    return q, u, s, sd, f, fl, new, reaction, power
+    return q, u, s, sd, f, fl, *solved(dt, q, u, f, s, fl, b, law or Coulomb(b.mu, b.v_mu))
 
 
 def slip(u: Any, s: Any, sd: Any, fl: flank.Flanks, i: int, p: int, lag: float = 0.0) -> Any:
@@ -67,7 +77,7 @@ def slip(u: Any, s: Any, sd: Any, fl: flank.Flanks, i: int, p: int, lag: float =
     Omega = np.array([sd[k, 1], sd[k, 2], 0.0]) - sd[k, 3] * a
     turning = np.cross(Omega, fl.P[i, p])
     v_s = np.array([0, 0, sd[k, 0]]) + turning + lag * np.cross(Omega, turning)
-    v_e = np.append(u[i, :2], 0.0) + np.cross([0, 0, u[i, 2]], np.append(fl.arm[i, p], 0.0))
+    v_e = np.append(u[i, :2], 0.0) + np.cross([0, 0, u[i, 2]], fl.arm[i, p])
     return v_e - v_s
 
 
@@ -143,7 +153,7 @@ def test_a_point_beyond_rim_or_shaft_has_no_contact():
     fl = found(1, q, s)
     assert (fl.pulley >= 0).all()
     for limits in (SHEAVES._replace(r_max=R - 1e-3), SHEAVES._replace(r_min=R + 1e-3)):
-        flank.contact_points(BELT, limits, q, np.cos(q[:, 2]), np.sin(q[:, 2]), s, fl)
+        flank.contact_points(BELT, limits, at(q), s, fl)
         assert (fl.pulley == -1).all()
 
 
@@ -163,11 +173,11 @@ def test_slip_of_one_point_is_that_of_the_whole_solve(law, v_mu):
     for i, _ in points(fl):
         after = fl.slip[i, 0] @ fl.slip[i, 0]
         for trial in (u[i], new[i], new[i] + [0.1, -0.2, 30.0]):
-            slip, *r = flank.begin(b, dt, u, f, fl, i, *trial)
-            v2 = flank.slip_of_one(b, law, 2 * dt, *r, fl, i, slip[0])
+            slip, r = flank.begin(b, dt, u, f, fl, i, tuple(trial))
+            v2 = flank.slip_of_one(b, law, 2 * dt, r, fl, i, slip[0])
             assert np.sqrt(v2) == pytest.approx(np.sqrt(after), rel=1e-9, abs=1e-13)
     i, _ = points(fl)[0]
-    assert flank.slip_of_one(b, law, 2 * dt, 0.0, 0.0, 0.0, fl, i, (0.0, 0.0, 0.0)) == 0.0
+    assert flank.slip_of_one(b, law, 2 * dt, (0.0, 0.0, 0.0), fl, i, (0.0, 0.0, 0.0)) == 0.0
 
 
 @settings(max_examples=60, deadline=None)
@@ -196,7 +206,7 @@ def test_velocities_solve_the_implicit_system_with_spatial_coulomb_friction(seed
 @pytest.mark.parametrize("n_p", [1, 2])
 def test_sheaves_receive_the_opposite_of_the_forces_on_the_elements(n_p):
     dt = 1e-6
-    q, u, s, sd, f, fl, new, reaction, power = stepped(n_p, 8, dt)
+    q, u, s, sd, f, fl, new, reaction, _ = stepped(n_p, 8, dt)
     M = np.array([BELT.m_E, BELT.m_E, BELT.J_E])
     load = M * (new - u) / dt - f
     # virtual power of elements and of the two mirrored sheaves for any velocities
@@ -211,9 +221,8 @@ def test_sheaves_receive_the_opposite_of_the_forces_on_the_elements(n_p):
     # moment about each shaft, without tilt: what the elements get the shaft gives
     q, u, s, sd = state(8, tilt=0.0)
     fl = found(n_p, q, s)
-    flank.normal_forces(BELT, 1e-6, u, s, sd, fl)
-    new = u.copy()
-    flank.velocities(BELT, LAW, dt, new, np.zeros_like(u), s, fl, np.zeros_like(u), reaction, power)
+    flank.normal_forces(BELT, 1e-6, at(q, u), s, sd, fl)
+    new, reaction, _ = solved(dt, q, u, np.zeros_like(u), s, fl)
     load = M * (new - u) / dt
     for k in range(2):
         on = fl.pulley == k
@@ -268,9 +277,8 @@ def test_damper_takes_what_is_left_in_a_flank_that_is_let_go_while_pressed_in():
     q, u, s, sd = state(10)
     fl = found(1, q, s)
     u[:, :2] += 500.0 * fl.phi[:, 0]  # outwards, faster than c p/d
-    flank.normal_forces(BELT, 1e-6, u, s, sd, fl)
-    reaction, power = np.zeros((2, 4)), np.zeros((2, 3))
-    flank.velocities(BELT, LAW, 1e-6, u, np.zeros_like(u), s, fl, np.zeros_like(u), reaction, power)
+    flank.normal_forces(BELT, 1e-6, at(q, u), s, sd, fl)
+    _, reaction, power = solved(1e-6, q, u, np.zeros_like(u), s, fl)
     expected = np.zeros(2)
     for i in np.flatnonzero((fl.pulley >= 0) & (fl.pen[:, 0] > 0.0)):
         opening = fl.n[i, 0] @ slip(u, s, sd, fl, i, 0) / BELT.cos_d
@@ -286,6 +294,6 @@ def test_nan_state_is_no_contact():
     q, u, s, sd = state(12)
     q[3] = np.nan
     fl = found(2, q, s)
-    flank.normal_forces(BELT, 1e-6, u, s, sd, fl)
+    flank.normal_forces(BELT, 1e-6, at(q, u), s, sd, fl)
     assert fl.pulley[3] == -1
     assert np.isfinite(fl.N).all()

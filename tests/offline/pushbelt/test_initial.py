@@ -5,6 +5,7 @@ import pytest
 from influence import influence_matrix
 
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.contact.flank import contact_points, flanks
 from rtcvt.offline.pushbelt.planar import model as planar
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, forces, rate_of, ring, shape_of
@@ -154,7 +155,7 @@ def test_flanks_carry_the_clamping_forces(name, multiplier):
     stiff = SHEAVES._replace(multiplier=multiplier)
     st = start_state(b, stiff, Boundary(*boundary_at(case, np.array([0.0]), 0)[0]), case.i_r)
     fl = flanks(b.N_E, 1)
-    contact_points(b, stiff, st.q, np.cos(st.q[:, 2]), np.sin(st.q[:, 2]), st.s, fl)
+    contact_points(b, stiff, Elements(st.q, st.u, np.cos(st.q[:, 2]), np.sin(st.q[:, 2])), st.s, fl)
     p = evaluate(st.path, st.s_R * st.path.length / b.N_B)
     for pulley, section, F in ((0, PRIMARY, st.steady.F_CI), (1, SECONDARY, st.steady.F_CO)):
         k = np.flatnonzero((p.section == section) & (fl.pulley == pulley))

@@ -12,6 +12,7 @@ from rtcvt.offline.pushbelt.contact import element_ring as er
 from rtcvt.offline.pushbelt.contact import flank as fk
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.contact import rigid as rd
+from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.planar import model as hy
 from rtcvt.offline.pushbelt.ring import ring as rg
 from rtcvt.offline.pushbelt.run.prepare import Prepared, prepare
@@ -59,7 +60,7 @@ class Lone:
         self.u_R[:, :2] = v_0 * self.t
         self.s_R, self.f = np.array([k + 0.5]), np.zeros((1, 3))
         self.N, self.memory = np.zeros((1, 3)), np.zeros((1, er.N_MEMORY))
-        self.fl, self.P = fk.flanks(1, 1), rd.press(self.p, self.b._replace(N_B=26))
+        self.fl, self.find, self.P = fk.flanks(1, 1), fk.search(1), rd.press(self.p, self.b._replace(N_B=26))
         self.fl.stretch[0], self.fl.n_stretch[0] = (0, 1), 1
 
     def move(self, dt: float) -> None:
@@ -74,8 +75,8 @@ class Lone:
         rg.rate_of(self.R, self.u_R, self.shape, self.rate)
         force, f_R = np.zeros((1, 3)), np.zeros((1, 3))
         force[0, :2] = along * self.t + outwards * self.n
-        band, el = er.Band(self.R, self.shape, self.rate, self.load), er.Elements(self.q, self.u, self.cs, self.sn)
-        flank = rd.Flank(self.b, self.friction, self.fl)
+        band, el = er.Band(self.R, self.shape, self.rate, self.load), Elements(self.q, self.u, self.cs, self.sn)
+        flank = rd.Flank(self.b, self.friction, self.fl, self.find)
         rd.rigid_contacts(self.p, band, el, flank, dt, self.s_R, force, f_R, self.N, self.memory, self.P)
         self.load[:] = 0.0
         self.u += dt / self.b.m_E * (force + f_R) * [1, 1, 0]

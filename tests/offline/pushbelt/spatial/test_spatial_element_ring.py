@@ -8,6 +8,7 @@ from marks import slow
 from pushbelt_starts import begun
 
 from rtcvt.offline.pushbelt.contact import element_ring as planar
+from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.ring import ring as ring_model
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import element_ring as er
@@ -69,16 +70,16 @@ def evaluate(p: er.Guide, x: Bodies, sigma: float = 1.0, dt: float = 1e-6) -> Fo
     R_E = np.zeros((N_E, 9))
     el.frames_of(x.q, np.cos(x.q[:, 2]), np.sin(x.q[:, 2]), R_E)
     s_R, memory, at, ear = START.s_R.copy(), np.zeros((N_E, er.MEMORY)), er.touch(N_E), er.touch(N_E)
+    side = el.Side(sigma, x.q, x.u, R_E)
     for _ in range(4):  # until the projection is exact
         f, N, load, F_L = np.zeros((N_E, 6)), np.zeros((N_E, 6)), np.zeros((N_B, 9)), np.zeros((N_B, 3))
         memory[:] = 0.0
-        er.ring_forces(
-            p, RING, sigma, x.q, x.u, R_E, s_R, shape, rate, load, x.q_L, x.u_L, F_L, f, N, memory, at, ear, dt
-        )
-        er.ring_friction(p, RING, sigma, x.u, R_E, rate, load, x.u_L, F_L, f, N, memory, at, ear, dt * p.W)
+        strip = er.Strip(RING, shape, rate, load, x.q_L, x.u_L, F_L)
+        er.ring_forces(p, strip, side, s_R, f, N, memory, at, ear, dt)
+        er.ring_friction(p, strip, side, f, N, memory, at, ear, dt * p.W)
     F_R, none = np.zeros((N_B, 5)), RING._replace(EA=0.0, EI=0.0, d_axial=0.0, d_bend=0.0)
     ring_model.forces(none, shape, rate, load, F_R, np.zeros(N_B))
-    return Found(f, F_R, F_L, N, memory, er.ring_energy(p, RING, sigma, x.q, R_E, s_R, shape, x.q_L, at))
+    return Found(f, F_R, F_L, N, memory, er.ring_energy(p, strip, side, s_R, at))
 
 
 def moved(x: Bodies, h: float) -> Bodies:
@@ -160,7 +161,7 @@ def test_in_the_plane_it_is_the_planar_law_without_friction_for_half_of_the_elem
     at = planar.touch(N_E)
     for _ in range(4):
         f, N, load = np.zeros((N_E, 3)), np.zeros((N_E, 3)), np.zeros((N_B, 9))
-        band, el = planar.Band(RING, shape, rate, load), planar.Elements(x.q[:, :3].copy(), x.u[:, :3].copy(), cs, sn)
+        band, el = planar.Band(RING, shape, rate, load), Elements(x.q[:, :3].copy(), x.u[:, :3].copy(), cs, sn)
         memory = np.zeros((N_E, planar.N_MEMORY))
         planar.saddle_forces(kind(*flat), band, el, s_R, f, N, memory, at, 1e-6, 0.0)
     F_R, none = np.zeros((N_B, 5)), RING._replace(EA=0.0, EI=0.0, d_axial=0.0, d_bend=0.0)

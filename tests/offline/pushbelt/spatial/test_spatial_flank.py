@@ -8,6 +8,7 @@ from marks import slow
 from pushbelt_starts import begun
 
 from rtcvt.offline.pushbelt.contact import flank as planar
+from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.contact.friction import Coulomb
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import flank as fk
@@ -24,8 +25,8 @@ class Found(NamedTuple):
     u: np.ndarray
     reaction: np.ndarray
     power: np.ndarray
-    left: fk.Flanks
-    right: fk.Flanks
+    left: planar.Flanks
+    right: planar.Flanks
     R: np.ndarray
     before: np.ndarray
     steps: np.ndarray
@@ -36,14 +37,14 @@ def solve(
 ) -> Found:
     R, u = np.zeros((N, 9)), u.copy()
     el.frames_of(q, np.cos(q[:, 2]), np.sin(q[:, 2]), R)
-    sides = fk.flanks(N, n_p), fk.flanks(N, n_p)
+    sides, find = (planar.flanks(N, n_p), planar.flanks(N, n_p)), planar.search(N, 6)
     for side, sigma in enumerate((1.0, -1.0)):
-        fk.contact_points(BELT, SHEAVES, sigma, q, R, s[side], sides[side])
-        fk.normal_forces(BELT, dt, sigma, u, R, s[side], sd[side], sides[side])
+        planar.contact_points(BELT, SHEAVES, el.Side(sigma, q, u, R), s[side], sides[side])
+        planar.normal_forces(BELT, dt, el.Side(sigma, q, u, R), s[side], sd[side], sides[side])
     reaction, power, before = np.zeros((2, 2, 4)), np.zeros((2, 3)), u.copy()
-    old, trial = np.zeros((N, 6)), np.zeros((N, 7))
-    fk.velocities(BELT, BODY, law, dt, u, f, R, s, *sides, np.zeros((N, 6)), old, trial, reaction, power)
-    return Found(u, reaction, power, *sides, R, before, trial[:, 6])
+    step = fk.Step(BODY, law, dt, el.Side(1.0, q, u, R), f, *sides)
+    fk.velocities(BELT, step, s, find, np.zeros((N, 6)), reaction, power)
+    return Found(u, reaction, power, *sides, R, before, find.far)
 
 
 def setting(seed: int, size: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -67,16 +68,17 @@ def test_symmetric_elements_move_as_the_planar_ones(n_p: int) -> None:
     found = solve(q, u, f, s, sd, n_p, LAW)
     fl, flat = planar.flanks(N, n_p), u[:, :3].copy()
     reaction, power = np.zeros((2, 4)), np.zeros((2, 3))
-    p = q[:, :3].copy()
-    planar.contact_points(BELT, SHEAVES, p, np.cos(p[:, 2]), np.sin(p[:, 2]), s[0], fl)
-    planar.normal_forces(BELT, DT, flat, s[0], sd[0], fl)
-    planar.velocities(BELT, LAW, DT, flat, f[:, :3].copy(), s[0], fl, np.zeros((N, 3)), reaction, power)
+    at = Elements(q[:, :3].copy(), flat, np.cos(q[:, 2]), np.sin(q[:, 2]))
+    planar.contact_points(BELT, SHEAVES, at, s[0], fl)
+    planar.normal_forces(BELT, DT, at, s[0], sd[0], fl)
+    rub = np.zeros((N, 3))
+    planar.velocities(BELT, LAW, DT, at, f[:, :3].copy(), s[0], fl, planar.search(N), rub, reaction, power)
     assert np.count_nonzero(fl.force[:, 0]) > 80
     np.testing.assert_allclose(found.u[:, :3], flat, rtol=1e-9, atol=1e-9)  # two iterations, each to its own end
     # to what the iteration leaves, 1e-10 of the friction, over the arms of some 8 mm
     assert np.abs(found.u[:, 3]).max() < 1e-11
     assert np.abs(found.u[:, 4:]).max() < 1e-8
-    np.testing.assert_allclose(found.left.force[:, :3], fl.force, rtol=1e-8, atol=1e-8 * fl.force.max())
+    np.testing.assert_allclose(found.left.force, fl.force, rtol=1e-8, atol=1e-8 * fl.force.max())
     np.testing.assert_allclose(found.left.force, found.right.force, rtol=1e-9, atol=1e-9 * fl.force.max())
     for side in range(2):
         np.testing.assert_allclose(found.reaction[side], reaction, rtol=1e-6, atol=1e-6 * np.abs(reaction).max())

@@ -9,11 +9,11 @@ from numba.core import config
 from pushbelt_starts import UNIT, begun, changed
 
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.contact import flank as fk
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.planar import model as hy
 from rtcvt.offline.pushbelt.ring import ring as planar_ring
 from rtcvt.offline.pushbelt.spatial import element as el
-from rtcvt.offline.pushbelt.spatial import flank as fk
 from rtcvt.offline.pushbelt.spatial import lateral as lat
 from rtcvt.offline.pushbelt.spatial import model as sp
 from rtcvt.offline.pushbelt.spatial import stability as st
@@ -246,7 +246,7 @@ def test_mobility_of_the_flanks_is_the_largest_answer_to_their_normal_forces() -
     el.frames_of(y.q, np.cos(y.q[:, 2]), np.sin(y.q[:, 2]), R)
     sides = [fk.flanks(b.N_E, n_p) for _ in range(2)]
     for side, (sigma, fl) in enumerate(zip(sp.SIDES, sides, strict=True)):
-        fk.contact_points(b, s, sigma, y.q, R, y.s[side], fl)
+        fk.contact_points(b, s, el.Side(sigma, y.q, y.u, R), y.s[side], fl)
     at = np.flatnonzero((sides[0].pulley == 0) & (sides[1].pulley == 0))
     n, rows, inverse = len(at), [], np.tile([B.m, B.m, B.m, B.Theta_x, B.Theta_y, B.Theta_z], len(at)) ** -1.0
     for sigma, fl in zip(sp.SIDES, sides, strict=True):

@@ -11,6 +11,7 @@ steps        thrust ratio of OD, MED and LOW over the step, both schemes
 threads      cost of dividing work of a few microseconds between two threads
 decoupled UNIT   thrust ratio of OD and LOW by the decoupled law with c_el of the coupled law's mean penetration
 stops        MED, OD and LOW between two end stops, with the primary's torque that a run with its speed has
+noise [N]    LOW, scatter and orders of bearing forces, planar and spatial, Coulomb and Stribeck, N starts each (4)
 """
 
 import json
@@ -26,6 +27,8 @@ import numpy as np
 from numba import njit, prange, set_num_threads
 from numpy.typing import NDArray
 
+from rtcvt.offline.pushbelt.bearings import bearing_forces, passing_orders
+from rtcvt.offline.pushbelt.contact.friction import CoulombTable, StribeckTable
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model, State
 from rtcvt.offline.pushbelt.ring import ring_set
@@ -422,7 +425,42 @@ def stops() -> None:
         print(case, *(f"{k} {a[k]:.5g} -> {b[k]:.5g}" for k in ("omega_I", "F_I", "F_O", "M_O")), flush=True)
 
 
+def scatter(file: Any, rows: slice) -> list[float]:
+    """Standard deviations of the bearing forces [N] (x and y of the primary, x and y of the secondary), of the belt's
+    torque on the secondary [N m] and of its part below 200 Hz; amplitudes of the first order of element passing [N]."""
+    force, torque = bearing_forces(file, rows), file["pulleys/belt_torque"][rows, 1]
+    waves = np.fft.rfft(torque - torque.mean())
+    slow = np.fft.irfft(np.where(np.fft.rfftfreq(torque.size, PLOT) < 200.0, waves, 0.0), torque.size)
+    return [*force.std(axis=0).ravel(), torque.std(), slow.std(), *passing_orders(file, rows)[1]]
+
+
+def noise(starts: str = "4") -> None:
+    """LOW, 0.2 s with the multirate scheme; the last half, mean and standard deviation over the starts."""
+    table = {"mu": 0.09, "v_mu": "0.2 mm/s"}
+    laws = {
+        "Coulomb": CoulombTable(law="coulomb", **table),
+        "Stribeck": StribeckTable(law="stribeck", mu_0=0.12, v_S="10 mm/s", **table),
+    }
+    print("sd of x_I, y_I, x_O, y_O [N], torque, its part below 200 Hz [N.m]; first order of passing, I, O [N]")
+    for belt_model in ("hybrid", "spatial"):
+        wide = {"model": "spatial", "flank_points": 2, "before": 1.0} if belt_model == "spatial" else {}
+        settings = Settings(scheme="multirate", **wide)
+        for name, law in laws.items():
+            unit = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"friction": law})})
+            found = []
+            for seed in range(1, int(starts) + 1):
+                run = Run("LOW", Case("LOW", seed=seed), settings, duration=0.2, plot_step=PLOT, observe=("elements",))
+                with tempfile.TemporaryDirectory() as folder:
+                    simulate(unit, run, Path(folder) / "run.h5", unit.text)
+                    with open_run(Path(folder) / "run.h5") as file:
+                        found.append(scatter(file, slice(1000, 2000)))
+                print(belt_model, name, seed, np.round(found[-1], 1), flush=True)
+            print(
+                belt_model, name, np.round(np.mean(found, axis=0), 1), "+-", np.round(np.std(found, axis=0, ddof=1), 1)
+            )
+
+
 if __name__ == "__main__":
-    known = (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads, decoupled, stops)
+    known = (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads, decoupled, stops, noise)
     studies = {f.__name__: f for f in known}
     studies[sys.argv[1]](*sys.argv[2:])

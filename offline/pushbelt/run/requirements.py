@@ -85,7 +85,6 @@ TABLE = (
     Requirement(
         "contacts", "mu_L", (None,), when={"scheme": ("set-valued",)}, because="its rings have no layers that slide"
     ),
-    Requirement("ring", "rod", ("rcm",), when={"model": _SPATIAL}),
     Requirement("contacts", "mu_L", (None,), when={"model": _SPATIAL}, because="its ring sets have plane sections"),
     Requirement(
         "settings", "flank_points", (2,), when={"model": _SPATIAL},

@@ -11,6 +11,7 @@ steps        thrust ratio of OD, MED and LOW over the step, both schemes
 threads      cost of dividing work of a few microseconds between two threads
 decoupled UNIT   thrust ratio of OD and LOW by the decoupled law with c_el of the coupled law's mean penetration
 stops        MED, OD and LOW between two end stops, with the primary's torque that a run with its speed has
+modes        MED, the ring on modes of a run (ring.rod = "projected") and the full rod: singular values, errors, cost
 noise [N]    LOW, scatter and orders of bearing forces, planar and spatial, Coulomb and Stribeck, N starts each (4)
 """
 
@@ -32,11 +33,13 @@ from rtcvt.offline.pushbelt.contact.friction import CoulombTable, StribeckTable
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model, State
 from rtcvt.offline.pushbelt.ring import ring_set
-from rtcvt.offline.pushbelt.run.prepare import prepare, start_of
+from rtcvt.offline.pushbelt.ring.cosserat import balanced, planar
+from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps, start_of
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import Case, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
+from rtcvt.offline.pushbelt.run.training import fields
 from rtcvt.offline.pushbelt.run.windows import STEADY, summary
 from rtcvt.offline.pushbelt.unit.initial import Start, start_state
 from rtcvt.offline.pushbelt.unit.parameters import (
@@ -53,6 +56,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     load_parameters,
     sheaves,
 )
+from rtcvt.offline.rods.planar import mass
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
@@ -434,6 +438,43 @@ def scatter(file: Any, rows: slice) -> list[float]:
     return [*force.std(axis=0).ravel(), torque.std(), slow.std(), *passing_orders(file, rows)[1]]
 
 
+def modes() -> None:
+    """MED, 74.58 N m, multirate; means over the last passage of 2.3 revolutions; two starts of the full rod."""
+    factor = balanced(belt(UNIT, N_E0=UNIT.get_case("MED").N_E0))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, changes, seed in (
+            ("beam", {}, 0),
+            ("full", {"rod": "cosserat"}, 0),
+            ("full, kicked", {"rod": "cosserat"}, 1),
+            *((f"{n} modes", {"rod": "projected", "modes": n, "snapshots": "full.h5"}, 0) for n in (5, 10, 20, 40)),
+        ):
+            ring = UNIT.ring.model_copy(update={"rotatory_factor": factor} | changes)
+            unit = UNIT.model_copy(update={"ring": ring, "folder": Path(folder)})
+            settings = Settings(scheme="multirate")
+            run = Run("MED", Case("MED", 3, seed=seed), settings, settle=2.3, plot_step=PLOT, observe=("elements",))
+            path = Path(folder) / f"{name}.h5"
+            did, made = simulate(unit, run, path, unit.text), prepare(unit, run)
+            with open_run(path) as file:
+                of = {key: float(values[STEADY]) for key, values in summary(file).items()}
+                rows = slice(-round(float(file.attrs["revolution"]) / PLOT), None)
+                tension, step = file["ring/tension"][rows], float(file.attrs["step"])
+            largest, n = 1e6 * ring_set.largest_step(made.model.ring), ring_steps("multirate", made.model.ring, step)
+            print(f"{name}: {n} steps of the ring, of at most {largest:.3g} us, in {1e6 * step:.2f} us;", end=" ")
+            print(f"{1e6 * did.step:.1f} us a step; thrust ratio {of['thrust_ratio']:.4f},", end=" ")
+            print(
+                f"slip {100 * of['slip']:.3f} %, losses {of['loss']:.1f} W, unaccounted {of['unaccounted']:.2f} W, tension",
+                end=" ",
+            )
+            print(f"{tension.mean():.0f} N +- {tension.std(axis=0).mean():.0f} N", flush=True)
+            if name == "full":
+                q_0, q, Q = fields(made.model.ring, made.start, path)
+                root = np.sqrt(mass(planar(made.model.ring)))
+                for frame, X in (("material", q - q.mean(axis=0)), ("fixed in space", Q - q_0)):
+                    share = np.linalg.svd(X * root, compute_uv=False) ** 2
+                    left = np.sqrt(1.0 - np.cumsum(share) / share.sum())
+                    print(f"{frame}: misses of 5, 10, 20, 40, 60 modes {left[[4, 9, 19, 39, 59]]}", flush=True)
+
+
 def noise(starts: str = "4") -> None:
     """LOW, 0.2 s with the multirate scheme; the last half, mean and standard deviation over the starts."""
     table = {"mu": 0.09, "v_mu": "0.2 mm/s"}
@@ -461,6 +502,6 @@ def noise(starts: str = "4") -> None:
 
 
 if __name__ == "__main__":
-    known = (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads, decoupled, stops, noise)
+    known = (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads, decoupled, stops, modes, noise)
     studies = {f.__name__: f for f in known}
     studies[sys.argv[1]](*sys.argv[2:])

@@ -5,7 +5,7 @@ alignment    belts -1.5 to 1.5 mm out of line (MED, 74.58 N m): forces across th
 start        transients of a spatial run with and without a run of the hybrid model before it: OD, MED, LOW
 settings     the same in MED, 74.58 N m, with all six boundary settings and with tapered elements, over a revolution
 disturbance  growth of a small motion across the plane, by section of the belt
-rings        LOW, the spatial Cosserat rod as ring against the planar ring with lateral columns: modes, three starts each
+rings        LOW, the spatial Cosserat rod as ring against the planar ring with lateral columns: modes, three starts
 """
 
 import sys
@@ -205,13 +205,9 @@ def rings(_: Path) -> None:
         for kind, J in (("own", made.wide.ring.m * UNIT.ring.width**2 / 12.0), ("raised", made.wide.lateral.J)):
             w = np.array(fastest(made.wide, made.state.left.q_R, J))
             print(f"rotatory factor {factor:.0f}, inertia across {kind}: {w} rad/s; explicit steps {2e6 / w} us")
-    print(
-        "thrust ratio, slip [%], losses, unaccounted [W] | z of the belt on primary and secondary [mm], yaw's RMS [mrad]"
-    )
-    print(
-        "axial force of the primary's sheaves on the belt, of both sheaves at the ends of the arcs [N] | least room to"
-    )
-    print("pillar, sheave [mm] | fluctuation of tension [N] | processor time of a step [us], for 0.1 s [s]")
+    print("thrust ratio, slip [%], losses, unaccounted [W] | belt's z on primary, secondary [mm], yaw's RMS [mrad]")
+    print("axial force of the primary's sheaves on the belt, of both sheaves at the ends of the arcs [N] | room to")
+    print("pillar, sheave, least [mm] | fluctuation of tension [N] | processor time of a step [us], for 0.1 s [s]")
     for name, unit in (("columns", of_ring("rcm", 1.0)), ("rod", of_ring("cosserat", balanced))):
         for seed in (1, 2, 3):
             start = schedule.Case("LOW", seed=seed)

@@ -460,12 +460,10 @@ def modes() -> None:
                 tension, step = file["ring/tension"][rows], float(file.attrs["step"])
             largest, n = 1e6 * ring_set.largest_step(made.model.ring), ring_steps("multirate", made.model.ring, step)
             print(f"{name}: {n} steps of the ring, of at most {largest:.3g} us, in {1e6 * step:.2f} us;", end=" ")
-            print(f"{1e6 * did.step:.1f} us a step; thrust ratio {of['thrust_ratio']:.4f},", end=" ")
-            print(
-                f"slip {100 * of['slip']:.3f} %, losses {of['loss']:.1f} W, unaccounted {of['unaccounted']:.2f} W, tension",
-                end=" ",
-            )
-            print(f"{tension.mean():.0f} N +- {tension.std(axis=0).mean():.0f} N", flush=True)
+            print(f"{1e6 * did.step:.1f} us a step; thrust ratio {of['thrust_ratio']:.4f}", end=", ")
+            print(f"slip {100 * of['slip']:.3f} %, losses {of['loss']:.1f} W", end=", ")
+            print(f"unaccounted {of['unaccounted']:.2f} W", end=", ")
+            print(f"tension {tension.mean():.0f} N +- {tension.std(axis=0).mean():.0f} N", flush=True)
             if name == "full":
                 q_0, q, Q = fields(made.model.ring, made.start, path)
                 root = np.sqrt(mass(planar(made.model.ring)))

@@ -1,16 +1,23 @@
 """The ring on modes fixed in space: exact shifts, energy, the full ring where the basis leaves nothing out, a run."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from pushbelt_starts import begun
+from pushbelt_starts import UNIT, begun, changed
 
+from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hy
 from rtcvt.offline.pushbelt.ring import cosserat as co
 from rtcvt.offline.pushbelt.ring import projected as pj
 from rtcvt.offline.pushbelt.ring import ring as rg
 from rtcvt.offline.pushbelt.ring import ring_set
+from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
+from rtcvt.offline.pushbelt.run.reading import open_run
+from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
@@ -134,3 +141,46 @@ def test_energy_balance_of_the_loaded_ring() -> None:
         left.append(abs(at.energy() - before + at.lost - work))
     assert left[1] < 0.01 * turnover
     assert left[0] / left[1] > 1.5
+
+
+def on_modes(folder: Path, **ring: Any) -> Any:
+    ring = {"rod": "projected", "modes": 20, "snapshots": "full.h5", "rotatory_factor": 1134.0} | ring
+    return UNIT.model_copy(update={"ring": UNIT.ring.model_copy(update=ring), "folder": folder})
+
+
+@pytest.mark.slow
+def test_a_run_on_the_modes_of_another(tmp_path: Path) -> None:
+    """MED, modes of a revolution of the beam: the beam's tension and flanks over 4 ms, balance, one step of the ring in
+    each, the same bits if the run is continued."""
+    settings = Settings(scheme="multirate")
+    one = Run("MED", Case("MED", 3), settings, settle=1.0, plot_step=1e-4, observe=("elements",))
+    simulate(UNIT, one, tmp_path / "full.h5", UNIT.text)
+    unit, run = on_modes(tmp_path), replace(one, settle=0.0, duration=4e-3)
+    made = prepare(unit, run)
+    assert ring_steps("multirate", made.model.ring, made.clock.step) == 1
+    simulate(unit, run, tmp_path / "whole.h5", unit.text)
+    simulate(unit, replace(run, duration=2e-3), tmp_path / "parts.h5", unit.text)
+    simulate(unit, run, tmp_path / "parts.h5", unit.text, resume=True)
+    files = [open_run(tmp_path / f"{name}.h5") for name in ("full", "whole", "parts")]
+    with files[0] as full, files[1] as a, files[2] as b:
+        for name in ("elements/position", "ring/tension", "energy/stored"):
+            np.testing.assert_array_equal(a[name], b[name])
+        for name, rtol in (("ring/tension", 0.02), ("pulleys/contact_force", 0.03)):
+            assert a[name][20:40].mean() == pytest.approx(full[name][20:40].mean(), rel=rtol)
+        given, lost = np.split(a["energy/work"][1:].sum(axis=0), [len(hy.INPUTS)])
+        stored = a["energy/stored"][[0, -1]].sum(axis=1)
+        assert abs(given.sum() - lost.sum() - stored[1] + stored[0]) < 0.02 * lost.sum()
+
+
+def test_modes_are_of_a_run_of_the_same_ring(tmp_path: Path) -> None:
+    for wrong in ({"rod": "projected"}, {"snapshots": "full.h5"}):
+        with pytest.raises(ValueError, match="snapshots"):
+            changed(ring=wrong)
+    run = Run("one", Case("MED", 3), Settings(scheme="multirate"), duration=1e-3, plot_step=1e-4)
+    with pytest.raises(InputError, match=r"full\.h5"):
+        prepare(on_modes(tmp_path), run)
+    R = ring(SMALL.belt._replace(N_B=25))
+    with pytest.raises(InputError, match=r"ring\.N_B = 25"):
+        pj.projected(R, np.zeros(75), np.zeros((75, 2)), np.zeros((1, 75)))
+    with pytest.raises(InputError, match=r"ring\.modes = 75.*at most 74"):
+        pj.projected(ring(), np.zeros(78), np.zeros((78, 75)), np.zeros((1, 78)))

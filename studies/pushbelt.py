@@ -11,6 +11,8 @@ steps        thrust ratio of OD, MED and LOW over the step, both schemes
 threads      cost of dividing work of a few microseconds between two threads
 decoupled UNIT   thrust ratio of OD and LOW by the decoupled law with c_el of the coupled law's mean penetration
 stops        MED, OD and LOW between two end stops, with the primary's torque that a run with its speed has
+modes        MED, the ring on modes of a run (ring.rod = "projected") and the full rod: singular values, errors, cost
+noise [N]    LOW, scatter and orders of bearing forces, planar and spatial, Coulomb and Stribeck, N starts each (4)
 """
 
 import json
@@ -26,14 +28,18 @@ import numpy as np
 from numba import njit, prange, set_num_threads
 from numpy.typing import NDArray
 
+from rtcvt.offline.pushbelt.bearings import bearing_forces, passing_orders
+from rtcvt.offline.pushbelt.contact.friction import CoulombTable, StribeckTable
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model, State
 from rtcvt.offline.pushbelt.ring import ring_set
-from rtcvt.offline.pushbelt.run.prepare import prepare, start_of
+from rtcvt.offline.pushbelt.ring.cosserat import balanced, planar
+from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps, start_of
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import Case, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
+from rtcvt.offline.pushbelt.run.training import fields
 from rtcvt.offline.pushbelt.run.windows import STEADY, summary
 from rtcvt.offline.pushbelt.unit.initial import Start, start_state
 from rtcvt.offline.pushbelt.unit.parameters import (
@@ -50,6 +56,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     load_parameters,
     sheaves,
 )
+from rtcvt.offline.rods.planar import mass
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
@@ -422,7 +429,79 @@ def stops() -> None:
         print(case, *(f"{k} {a[k]:.5g} -> {b[k]:.5g}" for k in ("omega_I", "F_I", "F_O", "M_O")), flush=True)
 
 
+def scatter(file: Any, rows: slice) -> list[float]:
+    """Standard deviations of the bearing forces [N] (x and y of the primary, x and y of the secondary), of the belt's
+    torque on the secondary [N m] and of its part below 200 Hz; amplitudes of the first order of element passing [N]."""
+    force, torque = bearing_forces(file, rows), file["pulleys/belt_torque"][rows, 1]
+    waves = np.fft.rfft(torque - torque.mean())
+    slow = np.fft.irfft(np.where(np.fft.rfftfreq(torque.size, PLOT) < 200.0, waves, 0.0), torque.size)
+    return [*force.std(axis=0).ravel(), torque.std(), slow.std(), *passing_orders(file, rows)[1]]
+
+
+def modes() -> None:
+    """MED, 74.58 N m, multirate; means over the last passage of 2.3 revolutions; two starts of the full rod."""
+    factor = balanced(belt(UNIT, N_E0=UNIT.get_case("MED").N_E0))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, changes, seed in (
+            ("beam", {}, 0),
+            ("full", {"rod": "cosserat"}, 0),
+            ("full, kicked", {"rod": "cosserat"}, 1),
+            *((f"{n} modes", {"rod": "projected", "modes": n, "snapshots": "full.h5"}, 0) for n in (5, 10, 20, 40)),
+        ):
+            ring = UNIT.ring.model_copy(update={"rotatory_factor": factor} | changes)
+            unit = UNIT.model_copy(update={"ring": ring, "folder": Path(folder)})
+            settings = Settings(scheme="multirate")
+            run = Run("MED", Case("MED", 3, seed=seed), settings, settle=2.3, plot_step=PLOT, observe=("elements",))
+            path = Path(folder) / f"{name}.h5"
+            did, made = simulate(unit, run, path, unit.text), prepare(unit, run)
+            with open_run(path) as file:
+                of = {key: float(values[STEADY]) for key, values in summary(file).items()}
+                rows = slice(-round(float(file.attrs["revolution"]) / PLOT), None)
+                tension, step = file["ring/tension"][rows], float(file.attrs["step"])
+            largest, n = 1e6 * ring_set.largest_step(made.model.ring), ring_steps("multirate", made.model.ring, step)
+            print(f"{name}: {n} steps of the ring, of at most {largest:.3g} us, in {1e6 * step:.2f} us;", end=" ")
+            print(f"{1e6 * did.step:.1f} us a step; thrust ratio {of['thrust_ratio']:.4f}", end=", ")
+            print(f"slip {100 * of['slip']:.3f} %, losses {of['loss']:.1f} W", end=", ")
+            print(f"unaccounted {of['unaccounted']:.2f} W", end=", ")
+            print(f"tension {tension.mean():.0f} N +- {tension.std(axis=0).mean():.0f} N", flush=True)
+            if name == "full":
+                q_0, q, Q = fields(made.model.ring, made.start, path)
+                root = np.sqrt(mass(planar(made.model.ring)) / mass(planar(made.model.ring))[::3].sum() / len(q))
+                for frame, X in (("material", q - q.mean(axis=0)), ("fixed in space", Q - q_0)):
+                    share = np.linalg.svd(X * root, compute_uv=False) ** 2
+                    left = 1e6 * np.sqrt(np.maximum(share.sum() - np.cumsum(share), 0.0))[[4, 9, 19, 39, 59]]
+                    print(
+                        f"{frame}: RMS {1e6 * np.sqrt(share.sum()):.4g} um, without 5, 10, 20, 40, 60 modes {left} um"
+                    )
+
+
+def noise(starts: str = "4") -> None:
+    """LOW, 0.2 s with the multirate scheme; the last half, mean and standard deviation over the starts."""
+    table = {"mu": 0.09, "v_mu": "0.2 mm/s"}
+    laws = {
+        "Coulomb": CoulombTable(law="coulomb", **table),
+        "Stribeck": StribeckTable(law="stribeck", mu_0=0.12, v_S="10 mm/s", **table),
+    }
+    print("sd of x_I, y_I, x_O, y_O [N], torque, its part below 200 Hz [N.m]; first order of passing, I, O [N]")
+    for belt_model in ("hybrid", "spatial"):
+        wide = {"model": "spatial", "flank_points": 2, "before": 1.0} if belt_model == "spatial" else {}
+        settings = Settings(scheme="multirate", **wide)
+        for name, law in laws.items():
+            unit = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"friction": law})})
+            found = []
+            for seed in range(1, int(starts) + 1):
+                run = Run("LOW", Case("LOW", seed=seed), settings, duration=0.2, plot_step=PLOT, observe=("elements",))
+                with tempfile.TemporaryDirectory() as folder:
+                    simulate(unit, run, Path(folder) / "run.h5", unit.text)
+                    with open_run(Path(folder) / "run.h5") as file:
+                        found.append(scatter(file, slice(1000, 2000)))
+                print(belt_model, name, seed, np.round(found[-1], 1), flush=True)
+            print(
+                belt_model, name, np.round(np.mean(found, axis=0), 1), "+-", np.round(np.std(found, axis=0, ddof=1), 1)
+            )
+
+
 if __name__ == "__main__":
-    known = (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads, decoupled, stops)
+    known = (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads, decoupled, stops, modes, noise)
     studies = {f.__name__: f for f in known}
     studies[sys.argv[1]](*sys.argv[2:])

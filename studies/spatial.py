@@ -5,24 +5,34 @@ alignment    belts -1.5 to 1.5 mm out of line (MED, 74.58 N m): forces across th
 start        transients of a spatial run with and without a run of the hybrid model before it: OD, MED, LOW
 settings     the same in MED, 74.58 N m, with all six boundary settings and with tapered elements, over a revolution
 disturbance  growth of a small motion across the plane, by section of the belt
+rings        LOW, the spatial Cosserat rod as ring against the planar ring with lateral columns: modes, three starts
 """
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.ring import cosserat
+from rtcvt.offline.pushbelt.run import schedule
+from rtcvt.offline.pushbelt.run.prepare import prepare
+from rtcvt.offline.pushbelt.run.reading import open_run
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.snapshots import SECTIONS, snapshots
+from rtcvt.offline.pushbelt.run.windows import STEADY, summary
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial.start import lift
 from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.kinematics import misalignment, radius_at_one
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, SPEED, Boundary, belt, boundary_at, sheaves
 from rtcvt.offline.pushbelt.unit.taut_path import taut_path
+from rtcvt.offline.rods import spatial as spatial_rod
 from studies.pushbelt import PLOT, UNIT, set_out
 
 STEPS = 100
@@ -170,8 +180,69 @@ def disturbance(_: Path) -> None:
         print(f"{0.1 * (k + 1):.1f} | {yaw} | {flat}")
 
 
+def fastest(m: spatial.Model, q: Array, J: float) -> tuple[float, float]:
+    """Fastest modes [rad/s] in the plane and across of a ring set at rest, with the rotatory inertia J [kg m^2] about
+    the tangent and the normal."""
+    R, L, x = m.ring, m.lateral, np.zeros(6 * m.belt.N_B)
+    x[0::6], x[1::6], x[5::6] = q[:, :3].T
+    rod = spatial_rod.spatial_rod(
+        R.N_B, R.N_B * R.l, strain=(R.EA, R.GA, L.GA), bend=(L.GJ, L.EI, R.EI), rhoA=R.m / R.l,
+        rhoI=(J / R.l, J / R.l, R.J / R.l), closed=True, turn=R.turn,
+    )  # fmt: skip
+    K, M = spatial_rod.stiffness(rod, x).toarray(), spatial_rod.mass_matrix(rod, x)
+    found = []
+    for part in ([0, 1, 5], [2, 3, 4]):  # not coupled in the plane
+        at = (6 * np.arange(R.N_B)[:, None] + part).ravel()
+        found.append(float(np.sqrt(eigh(K[np.ix_(at, at)], M[np.ix_(at, at)], eigvals_only=True)[-1])))
+    return found[0], found[1]
+
+
+def rings(_: Path) -> None:
+    balanced = cosserat.balanced(belt(UNIT, N_E0=UNIT.get_case("LOW").N_E0))
+    settings = schedule.Settings(model="spatial", flank_points=2, before=1.0, scheme="multirate")
+    for factor in (1.0, balanced):
+        made = prepare(of_ring("cosserat", factor), schedule.Run("LOW", schedule.Case("LOW"), settings, settle=1.0))
+        for kind, J in (("own", made.wide.ring.m * UNIT.ring.width**2 / 12.0), ("raised", made.wide.lateral.J)):
+            w = np.array(fastest(made.wide, made.state.left.q_R, J))
+            print(f"rotatory factor {factor:.0f}, inertia across {kind}: {w} rad/s; explicit steps {2e6 / w} us")
+    print("thrust ratio, slip [%], losses, unaccounted [W] | belt's z on primary, secondary [mm], yaw's RMS [mrad]")
+    print("axial force of the primary's sheaves on the belt, of both sheaves at the ends of the arcs [N] | room to")
+    print("pillar, sheave, least [mm] | fluctuation of tension [N] | processor time of a step [us], for 0.1 s [s]")
+    for name, unit in (("columns", of_ring("rcm", 1.0)), ("rod", of_ring("cosserat", balanced))):
+        for seed in (1, 2, 3):
+            start = schedule.Case("LOW", seed=seed)
+            run = schedule.Run("LOW", start, settings, settle=2.3, plot_step=PLOT, observe=("elements",))
+            with tempfile.TemporaryDirectory() as folder:
+                did = simulate(unit, run, Path(folder) / "run.h5", unit.text)
+                with open_run(Path(folder) / "run.h5") as file:
+                    found = across(file)
+                    found += [1e6 * did.step, did.step * 0.1 / float(file.attrs["step"])]
+            print(name, seed, " ".join(f"{x:.5g}" for x in found), flush=True)
+
+
+def of_ring(rod: str, factor: float) -> Any:
+    """The unit with a kind of ring."""
+    ring = UNIT.ring.model_copy(update={"rod": rod, "rotatory_factor": factor})
+    return UNIT.model_copy(update={"ring": ring})
+
+
+def across(file: Any) -> list[float]:
+    """Figures of `rings` over the last revolution of a run, but its cost."""
+    of = {key: float(values[STEADY]) for key, values in summary(file).items()}
+    rows = slice(-round(float(file.attrs["revolution"]) / PLOT), None)
+    yaw, flank = file["spatial/angle"][rows][..., 1], file["spatial/flank"][rows]
+    primary = file["elements/position"][rows][..., 0] > 0.5 * UNIT.pulleys.d_A
+    axial = np.where(primary, flank[:, 0, :, 3] - flank[:, 1, :, 3], 0.0).sum(axis=1).mean()
+    return [
+        of["thrust_ratio"], 100 * of["slip"], of["loss"], of["unaccounted"],
+        *1e3 * file["spatial/place"][rows].mean(axis=0), 1e3 * np.sqrt((yaw**2).mean()),
+        axial, *file["spatial/exit_force"][rows].mean(axis=0),
+        *1e3 * file["spatial/margin"][rows].min(axis=(0, 1)), file["ring/tension"][rows].std(axis=0).mean(),
+    ]  # fmt: skip
+
+
 if __name__ == "__main__":
-    studies = {"alignment": alignment, "start": start, "settings": settings, "disturbance": disturbance}
+    studies = {"alignment": alignment, "start": start, "settings": settings, "disturbance": disturbance, "rings": rings}
     if len(sys.argv) < 2 or sys.argv[1] not in studies:
         sys.exit(__doc__)
     studies[sys.argv[1]](Path(sys.argv[2]) if len(sys.argv) > 2 else Path(__file__).parent.parent / "docs" / "spatial")

@@ -294,7 +294,7 @@ def stable_step(rod: PlanarRod, q: Array, V: Array | None = None) -> float:
 
 
 @inlined
-def _flow(R: Any, a: Any, d: Any, e: Any) -> float:
+def flow(R: Any, a: Any, d: Any, e: Any) -> float:
     """Of `transport`: d = V' M D q, e = h_0 + H a, both written; returns c = D q.M D q."""
     c = R.c_0
     for i in range(a.size):
@@ -308,7 +308,7 @@ def _flow(R: Any, a: Any, d: Any, e: Any) -> float:
 
 
 @inlined
-def _accelerate(R: Any, p: float, b: Any, f: Any, d: Any, e: Any, c: float, out: Any) -> float:
+def accelerate(R: Any, p: float, b: Any, f: Any, d: Any, e: Any, c: float, out: Any) -> float:
     """Accelerations b' of `transport` under the modal forces f, written to `out`; returns the speed of flow."""
     v = p
     rise = 0.0
@@ -371,13 +371,13 @@ def _march(
                 x += R.B[i, r] * F[R.out[r]]
             f[i] = x
         if moving:
-            c = _flow(R, a, d, e)
+            c = flow(R, a, d, e)
         if step > 0:
             if moving:  # the implicit half of the gyroscopic forces, which change b by some 1e-3
                 for i in range(k):
                     before[i] = b[i]
                 for _ in range(3):
-                    v = _accelerate(R, p, b, f, d, e, c, g)
+                    v = accelerate(R, p, b, f, d, e, c, g)
                     for i in range(k):
                         b[i] = before[i] + half * g[i]
             else:
@@ -390,7 +390,7 @@ def _march(
                 v_s[step // keep - 1] = v
         if step < steps:
             if moving:
-                v = _accelerate(R, p, b, f, d, e, c, g)
+                v = accelerate(R, p, b, f, d, e, c, g)
                 for i in range(k):
                     b[i] += half * g[i]
             else:

@@ -251,12 +251,12 @@ def forces(R: Cosserat, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any,
     for k in range(N_B):
         j = k + 1 if k + 1 < N_B else 0
         F[k, 2] += load[j, beam.QA] - load[k, beam.QA]
-    _vertices(R, shape, load, F)
+    vertices(R, shape, load, F)
     return p_strain, p_bend
 
 
 @compiled
-def _vertices(R: Cosserat, shape: Any, load: Any, F: Any) -> None:
+def vertices(R: Cosserat, shape: Any, load: Any, F: Any) -> None:
     """First two columns of F (N_B, 3): forces on the vertices from loads, which are set to zero."""
     N_B = R.N_B
     half = 0.5 * R.l
@@ -277,7 +277,7 @@ def _vertices(R: Cosserat, shape: Any, load: Any, F: Any) -> None:
 @compiled
 def nodal(R: Cosserat, shape: Any, load: Any, F: Any) -> None:
     """Generalised forces F (N_B, 3) of the loads, which are set to zero."""
-    _vertices(R, shape, load, F)
+    vertices(R, shape, load, F)
     for k in range(R.N_B):
         F[k, 2] = 0.0
 

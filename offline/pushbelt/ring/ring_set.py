@@ -1,4 +1,4 @@
-"""Interface of the ring set for the belt, with two implementations: the beam of `ring` and the rod of `cosserat`.
+"""Interface of the ring set for the belt: the beam of `ring`, the rod of `cosserat`, its modes in `projected`.
 
 A ring has N_B pieces of relaxed length l and the half height h2. Its coordinates q, velocities u and forces F are
 (N_B, n) arrays, cs and sn cosine and sine of its angles. Each piece has a row of `shape`, `rate` and `load`, the whole
@@ -32,8 +32,8 @@ Array = NDArray[np.float64]
 
 
 def made(belt: Belt, kind: str = "rcm", rotatory: float = 1.0) -> Any:
-    """The ring set of a belt: `rcm`, redundant coordinates, or `cosserat` with its factor of rotatory inertia."""
-    return rod.cosserat(belt, rotatory) if kind == "cosserat" else beam.ring(belt)
+    """The ring set of a belt: `rcm`, redundant coordinates, else a Cosserat rod with its factor of rotatory inertia."""
+    return beam.ring(belt) if kind == "rcm" else rod.cosserat(belt, rotatory)
 
 
 @by_law
@@ -240,7 +240,9 @@ def spectrum(R: Any, q: Array) -> Spectrum:
 
 
 def largest_step(R: Any) -> float:
-    """Largest stable step [s] of the straight ring: of axial waves, and of sections against shear."""
+    """Largest stable step [s] of the straight ring: of axial waves, and of sections against shear; of modes: theirs."""
+    if "step" in R._fields:
+        return float(R.step)
     axial = 2.0 * np.sqrt(R.EA / R.l / R.m)
     pairs = [(axial, 0.5 * R.d_axial / R.EA * axial)]
     if isinstance(R, Cosserat):

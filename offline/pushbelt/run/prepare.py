@@ -19,11 +19,13 @@ from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model
 from rtcvt.offline.pushbelt.ring import ring_set
+from rtcvt.offline.pushbelt.ring.projected import Projected
 from rtcvt.offline.pushbelt.ring.ring import ring
 from rtcvt.offline.pushbelt.run import requirements
 from rtcvt.offline.pushbelt.run.other_mesh import on_other_mesh
 from rtcvt.offline.pushbelt.run.runfile import Arrays
 from rtcvt.offline.pushbelt.run.schedule import APPROACH, HELD, KICK, Case, Clock, Point, Run, Scheme, Settings
+from rtcvt.offline.pushbelt.run.training import trained
 from rtcvt.offline.pushbelt.run.windows import edge_ratio
 from rtcvt.offline.pushbelt.spatial import joint, stability
 from rtcvt.offline.pushbelt.spatial import model as spatial
@@ -77,7 +79,7 @@ class Prepared(NamedTuple):
         parts: Any = self.state._asdict()
         for name, value in parts.items():
             found |= {f"{name}_{k}": a for k, a in value._asdict().items()} if name in SIDES else {name: value}
-        return found
+        return found | ({"modes": self.model.ring.state} if isinstance(self.model.ring, Projected) else {})
 
 
 def start_of(b: Belt, s: Sheaves, at: Point) -> tuple[Start, float]:
@@ -117,7 +119,8 @@ def stepped(scheme: Scheme, ring: Any, step: float) -> Callable[..., tuple[Frame
 
 def ring_steps(scheme: Scheme, ring: Any, step: float) -> int:
     """Steps of the ring in each `step` [s]."""
-    return max(2, ceil(step / ring_set.largest_step(ring))) if scheme == "multirate" else 1
+    least = 1 if isinstance(ring, Projected) else 2
+    return max(least, ceil(step / ring_set.largest_step(ring))) if scheme == "multirate" else 1
 
 
 def largest_step(scheme: Scheme, b: Belt) -> float:
@@ -147,6 +150,8 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     laws: dict[str, Any] = {"friction": c.friction.made()}
     laws["layers"] = None if c.mu_L is None else sliding(b, c.mu_L, c.v_muL)
     m = hybrid.model(b, stiff, **chosen, **laws, ring=r.rod, rotatory=r.rotatory_factor, rigid=s.scheme == "set-valued")
+    if r.snapshots is not None:
+        m = m._replace(ring=trained(m.ring, start, parameters.folder / r.snapshots, r.modes))
     wide = None
     if s.model != "hybrid":
         wide = spatial.model(parameters, b, stiff, **chosen, mirrored=s.model == "mirrored")
@@ -269,7 +274,7 @@ class _StepLimit(NamedTuple):
 
 _STEP_LIMITS = (
     _StepLimit(
-        {"scheme": ("explicit",), "rod": ("cosserat",)},
+        {"scheme": ("explicit",), "rod": ("cosserat", "projected")},
         lambda m, wide: ring_set.largest_step(m.ring),
         "the limit of the rod, except with scheme multirate",
     ),

@@ -85,7 +85,9 @@ TABLE = (
     Requirement(
         "contacts", "mu_L", (None,), when={"scheme": ("set-valued",)}, because="its rings have no layers that slide"
     ),
-    Requirement("ring", "rod", ("rcm",), when={"model": _SPATIAL}),
+    Requirement(
+        "ring", "rod", ("rcm", "cosserat"), when={"model": _SPATIAL}, because="modes are of a planar ring"
+    ),
     Requirement("contacts", "mu_L", (None,), when={"model": _SPATIAL}, because="its ring sets have plane sections"),
     Requirement(
         "settings", "flank_points", (2,), when={"model": _SPATIAL},

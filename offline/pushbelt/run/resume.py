@@ -23,7 +23,7 @@ from rtcvt.offline.pushbelt.unit.parameters import TORQUE, Parameters
 def attributes_of(parameters: Parameters, made: Prepared, F_I: float | None) -> dict[str, Any]:
     """Attributes of a run, which a continuation must share."""
     case = parameters.get_case(made.run.start.case).model_dump_json() if isinstance(made.run.start, Case) else ""
-    torque = made.inputs[0, 5] == TORQUE
+    torque, modes = made.inputs[0, 5] == TORQUE, made.model.ring
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
@@ -32,7 +32,8 @@ def attributes_of(parameters: Parameters, made: Prepared, F_I: float | None) -> 
         "case": case,
         "parameters": json.dumps(
             {"belt": made.model.belt._asdict(), "sheaves": made.model.sheaves._asdict()}
-            | ({"rod": made.model.ring._asdict()} if isinstance(made.model.ring, Cosserat) else {})
+            | ({"rod": ring._asdict()} if isinstance(ring := getattr(modes, "rod", modes), Cosserat) else {})
+            | ({"modes": [modes.a.size, float(np.abs(modes.R.V).sum())]} if modes is not ring else {})
             | ({"load": made.model.load._asdict()} if made.model.load != Load() else {})
             | {
                 name: law._asdict()

@@ -45,19 +45,10 @@ from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import count, count_joints, directions
 from rtcvt.offline.pushbelt.planar.state import SheaveScratch
 from rtcvt.offline.pushbelt.record import declared, zeros
-from rtcvt.offline.pushbelt.ring import ring as planar_ring
-from rtcvt.offline.pushbelt.ring.ring import (
-    N_LOAD,
-    N_RATE,
-    N_SHAPE,
-    NQ,
-    Ring,
-    from_chords,
-    rate_of,
-    shape_of,
-    to_chords,
-)
-from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, sheave
+from rtcvt.offline.pushbelt.ring import ring_set
+from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, NQ, NX, NY, from_chords, to_chords
+from rtcvt.offline.pushbelt.ring.ring_set import rate_of, shape_of
+from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, rod, sheave
 from rtcvt.offline.pushbelt.spatial.element import Body, Side
 from rtcvt.offline.pushbelt.spatial.element_ring import MEMORY, Guide, Strip, Touch
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joint, joint, joint_energy, joint_forces
@@ -73,14 +64,14 @@ N_JOINT = len(CONTACTS)
 
 
 class Model(NamedTuple):
-    """Constants of a run. ring, lateral: of one side; guides: by side, equal but for friction; left,
+    """Constants of a run. ring (`ring_set`), lateral: of one side; guides: by side, equal but for friction; left,
     right: law of deflection of its sheaves (`maxwell`)."""
 
     belt: Belt
     sheaves: Sheaves
     body: Body
     joint: Joint
-    ring: Ring
+    ring: Any
     lateral: Lateral
     guides: tuple[Guide, Guide]
     friction: Any
@@ -157,6 +148,7 @@ class Work(NamedTuple):
     load: Annotated[Array, ("N_B", N_LOAD), "N, N m", "on the pieces (`ring.push`)"]
     F_R: Annotated[Array, ("N_B", NQ), "N, N m", "generalised forces"]
     F_L: Annotated[Array, ("N_B", NL), "N, N m", "the same across"]
+    beam: Annotated[Array, (2, "N_B", NQ), "m, rad", "coordinates and rates that a beam of this contour has"]
     tension: Annotated[Array, ("N_B",), "N", "tension of the pieces"]
     twist: Annotated[Array, ("N_B", 4), "1/m, 1/(m s)", "of `lateral.stretches`"]
     bow: Annotated[Array, ("N_B", 2), "1, 1/s", "of `lateral.stretches`"]
@@ -222,9 +214,9 @@ def model(
         most = 0.5 * (more.w_S - more.w_P)
         raise InputError(parameters.source, "ring.width", r.width, f"a ring narrower than its saddle, {most:g} m")
     Theta = element_mass(e, belt.t_R, belt.t_T, belt.t_B).Theta
-    whole = planar_ring.ring(belt)
-    names = ("EA", "EI", "d_axial", "d_bend", "m", "J", "m_c")
-    half = whole._replace(**{name: 0.5 * getattr(whole, name) for name in names})
+    whole = ring_set.made(belt, r.rod, r.rotatory_factor)
+    names = {"EA", "GA", "EI", "d_axial", "d_shear", "d_bend", "m", "J", "m_c"}
+    half = whole._replace(**{name: 0.5 * getattr(whole, name) for name in names.intersection(whole._fields)})
     across = lateral.lateral(
         N_B=belt.N_B, length=belt.l_R, width=r.width, layers=r.layers, layer_height=r.layer_height, E=r.E,
         density=r.density, time=more.lateral_time, camber=more.camber,
@@ -306,7 +298,7 @@ def _strip(m: Model, x: Half, w: Work) -> Strip:
 @inlined
 def _move_ring(m: Model, x: Half, w: Work, h: float) -> None:
     """One ring set moves on; shape and rates."""
-    planar_ring.move(m.ring, x.q_R, x.u_R, w.cs_R, w.sn_R, h)
+    ring_set.move(m.ring, x.q_R, x.u_R, w.cs_R, w.sn_R, h)
     for a in range(NL):
         for k in range(m.belt.N_B):
             x.q_L[k, a] += h * x.u_L[k, a]
@@ -320,8 +312,8 @@ def _hold(m: Model, x: Half, w: Work) -> None:
     """Store the loads of the contacts, which are added to the constant ones."""
     to_chords(m.ring, w.shape, w.load, x.held)
     for k in range(m.belt.N_B):
-        c = w.shape[k, planar_ring.NY]
-        s = -w.shape[k, planar_ring.NX]
+        c = w.shape[k, NY]
+        s = -w.shape[k, NX]
         x.held_L[k, 0] += w.F_L[k, 0]
         x.held_L[k, 1] += w.F_L[k, 1] * c + w.F_L[k, 2] * s
         x.held_L[k, 2] += w.F_L[k, 2] * c - w.F_L[k, 1] * s
@@ -333,8 +325,8 @@ def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
     _move_ring(m, x, w, h)
     from_chords(m.ring, w.shape, x.held, w.load)
     for k in range(m.belt.N_B):
-        c = w.shape[k, planar_ring.NY]
-        s = -w.shape[k, planar_ring.NX]
+        c = w.shape[k, NY]
+        s = -w.shape[k, NX]
         w.F_L[k, 0] = x.held_L[k, 0]
         w.F_L[k, 1] = x.held_L[k, 1] * c - x.held_L[k, 2] * s
         w.F_L[k, 2] = x.held_L[k, 2] * c + x.held_L[k, 1] * s
@@ -360,15 +352,11 @@ def _touch(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: float
 def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
     """New velocities of one ring set, with the friction of the last step; works [J] that axial damping and all other
     damping took."""
-    lateral.stretches(m.lateral, x.q_L, x.u_L, x.u_R, w.cs_R, w.sn_R, w.twist, w.bow)
-    p_axial, p_bend = planar_ring.forces(m.ring, w.shape, w.rate, w.load, w.F_R, w.tension, w.bow)
-    p_across = lateral.forces(
-        m.lateral, x.q_L, x.u_L, w.shape, w.rate, w.cs_R, w.sn_R, w.twist, w.tension, w.F_L, w.F_R
-    )
-    planar_ring.advance(m.ring, w.F_R, x.u_R, dt)
+    p_axial, p_other = rod.forces(m.ring, m.lateral, x, w)
+    ring_set.advance(m.ring, w.F_R, x.u_R, dt)
     lateral.advance(m.lateral, w.F_L, x.u_L, dt)
     rate_of(m.ring, x.u_R, w.shape, w.rate)
-    return dt * p_axial, dt * (p_bend + p_across)
+    return dt * p_axial, dt * p_other
 
 
 @inlined
@@ -380,8 +368,8 @@ def _rub_ring(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: fl
     element_ring.ring_friction(guide, _strip(m, x, w), el, f, w.N, x.memory, w.at, w.ear, G)
     if n_R > 1:
         _hold(m, x, w)
-    planar_ring.nodal(m.ring, w.shape, w.load, w.F_R)
-    planar_ring.advance(m.ring, w.F_R, x.u_R, dt / n_R)
+    ring_set.nodal(m.ring, w.shape, w.load, w.F_R)
+    ring_set.advance(m.ring, w.F_R, x.u_R, dt / n_R)
     lateral.advance(m.lateral, w.F_L, x.u_L, dt / n_R)
 
 
@@ -446,13 +434,10 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
     for side in range(2):
         half = x.left if side == 0 else x.right
         work = w.left if side == 0 else w.right
-        # the lateral beam's books are those of the velocities after the step
-        lateral.stretches(m.lateral, half.q_L, half.u_L, half.u_R, work.cs_R, work.sn_R, work.twist, work.bow)
-        axial, bending = planar_ring.elastic_energy(m.ring, work.shape, work.bow)
-        shear, torsion, across = lateral.elastic_energy(m.lateral, half.q_L, work.shape, work.twist)
-        stock.ring += planar_ring.kinetic_energy(m.ring, half.u_R) + lateral.kinetic_energy(m.lateral, half.u_L)
+        axial, other = rod.energy(m.ring, m.lateral, half, work)
+        stock.ring += ring_set.kinetic_energy(m.ring, half.u_R) + lateral.kinetic_energy(m.lateral, half.u_L)
         stock.ring_axial += axial
-        stock.ring_bending += bending + shear + torsion + across
+        stock.ring_bending += other
         el = Side(1.0 if side == 0 else -1.0, x.q, x.u, w.R)
         stock.saddles += element_ring.ring_energy(m.guides[0], _strip(m, half, work), el, half.s_R, work.at)
         stock.flanks += flank.energy(m.belt, work.fl)
@@ -460,11 +445,12 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
 
 
 @compiled
-def _side_frame(x: Half, w: Work, n: int, side: int, out: Frames) -> None:
+def _side_frame(R: Any, x: Half, w: Work, n: int, side: int, out: Frames) -> None:
     """Write the part of one side in frame n."""
     flat = out.planar
-    add_times(0.5, x.q_R, flat.q_R[n])
-    add_times(0.5, x.u_R, flat.u_R[n])
+    ring_set.nodes(R, x.q_R, x.u_R, w.cs_R, w.sn_R, w.shape, w.rate, w.beam[0], w.beam[1])
+    add_times(0.5, w.beam[0], flat.q_R[n])
+    add_times(0.5, w.beam[1], flat.u_R[n])
     add_times(1.0, w.N, flat.saddle[n])
     add_times(0.5, w.fl.force, flat.flank[n])
     add_times(0.5, w.mx.z, flat.deflection[n])
@@ -499,8 +485,8 @@ def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> b
         flat.joint[n, i, 3] = N[4]
         flat.joint[n, i, 5] = N[5]
     count_joints(w.N_joint, flat.active[n])
-    _side_frame(x.left, w.left, n, 0, out)
-    _side_frame(x.right, w.right, n, 1, out)
+    _side_frame(m.ring, x.left, w.left, n, 0, out)
+    _side_frame(m.ring, x.right, w.right, n, 1, out)
     for side in range(2):
         copy(x.s[side], out.s[n, side])
         copy(x.sd[side], out.sd[n, side])

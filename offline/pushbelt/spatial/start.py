@@ -22,7 +22,9 @@ from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.compiled import columns
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.ring import ring as planar_ring
+from rtcvt.offline.pushbelt.ring import ring_set
+from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
+from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, NQ
 from rtcvt.offline.pushbelt.spatial import element_ring, lateral
 from rtcvt.offline.pushbelt.spatial.model import SIDES, Half, Model, State
 from rtcvt.offline.pushbelt.unit.kinematics import radius_at_one
@@ -70,13 +72,18 @@ def lift(m: Model, x: hybrid.State) -> State:
     u[:, 3], u[:, 5] = speed * slope, -speed * bend
     u[:, 4] = x.u[:, 2] * slope
 
-    cs_R, sn_R = np.cos(x.q_R[:, 2]), np.sin(x.q_R[:, 2])
-    shape, rate, load, F_R, tension = columns(N_B, 11), columns(N_B, 9), columns(N_B, 9), columns(N_B, 5), np.zeros(N_B)
-    planar_ring.shape_of(m.ring, x.q_R, cs_R, sn_R, shape)
-    planar_ring.rate_of(m.ring, x.u_R, shape, rate)
-    planar_ring.forces(m.ring, shape, rate, load, F_R, tension)
+    cs_R, sn_R, tension = np.cos(x.q_R[:, 2]), np.sin(x.q_R[:, 2]), np.zeros(N_B)
+    shape, rate, load, *beam = (columns(N_B, n) for n in (N_SHAPE, N_RATE, N_LOAD, NQ, NQ))
+    ring_set.shape_of(m.ring, x.q_R, cs_R, sn_R, shape)
+    ring_set.rate_of(m.ring, x.u_R, shape, rate)
+    ring_set.forces(m.ring, x.q_R, x.u_R, cs_R, sn_R, shape, rate, load, beam[0], tension)
+    ring_set.nodes(m.ring, x.q_R, x.u_R, cs_R, sn_R, shape, rate, *beam)
+    cs_R, sn_R = np.cos(beam[0][:, 2]), np.sin(beam[0][:, 2])
     ring = lateral.resting(m.lateral, shape, cs_R, sn_R, tension, np.full(N_B, SUPPORT_STIFFNESS), laid(x.q_R)[0])
-    q_R, u_R, s_R = _evened(m, x, ring, cs_R, sn_R)
+    q_R, u_R, s_R = _evened(m, x._replace(q_R=beam[0], u_R=beam[1]), ring, cs_R, sn_R)
+    if isinstance(m.ring, Cosserat):  # its sections turn with the chords
+        q_R[:, 2] = x.q_R[:, 2] + np.angle(np.exp(1j * (_chords(q_R) - _chords(x.q_R))))
+        u_R[:, 2] = x.u_R[:, 2]
     along = (np.hypot(x.u_R[:, 0], x.u_R[:, 1]) / m.lateral.l)[:, None]
     moved = 0.5 * along * (np.roll(ring, -1, axis=0) - np.roll(ring, 1, axis=0))
 
@@ -91,11 +98,17 @@ def lift(m: Model, x: hybrid.State) -> State:
         q_L, u_L = columns(N_B, lateral.NL), columns(N_B, lateral.NL)
         q_L[:], u_L[:] = sigma * ring, sigma * moved
         q_L[:, 0] += m.guides[0].z_S
-        held, held_L = columns(N_B, planar_ring.N_LOAD), columns(N_B, lateral.NL)
+        held, held_L = columns(N_B, N_LOAD), columns(N_B, lateral.NL)
         r = x.r.copy() if m.mirrored else np.zeros(2)
         arrays = (q_R.copy("F"), u_R.copy("F"), q_L, u_L, s_R.copy(), memory.copy("F"), held, held_L)
         halves.append(Half(*arrays, z=deflection[side].copy(), r=r))
     return State(q, u, s, sd, columns(N_E, 12), x.load.copy(), rub, *halves)
+
+
+def _chords(q_R: Array) -> Array:
+    """Angle (N_B,) [rad] of the pieces between the nodes of a ring."""
+    ahead = np.roll(q_R[:, :2], -1, axis=0) - q_R[:, :2]
+    return np.arctan2(ahead[:, 1], ahead[:, 0])
 
 
 def _evened(m: Model, x: hybrid.State, ring: Array, cs_R: Array, sn_R: Array) -> tuple[Array, Array, Array]:

@@ -118,8 +118,17 @@ class Ring(Record):
     bending_factor: Annotated[float, Field(gt=0.0)] = 1.0  # on EI of layers that slide freely, to see its effect
     axial_time: Time  # damping / stiffness
     bending_time: Time  # damping / stiffness
-    rod: Literal["rcm", "cosserat"] = "rcm"  # beam of (6.1.1), or Cosserat rod of (6.2), to compare them
+    # beam of (6.1.1), Cosserat rod of (6.2), or this rod on its modes (6.3), to compare them
+    rod: Literal["rcm", "cosserat", "projected"] = "rcm"
     rotatory_factor: Positive = 1.0  # of the Cosserat rod, on a layer's rotatory inertia: allows larger steps
+    modes: Annotated[int, Field(ge=1, le=500)] = 20  # of the projected rod
+    snapshots: str | None = None  # file of a run of this belt next to the unit file, which gives the modes
+
+    @model_validator(mode="after")
+    def _has_modes(self) -> "Ring":
+        if (self.rod == "projected") != (self.snapshots is not None):
+            raise ValueError('snapshots: the file of a run with rod = "projected", else none')
+        return self
 
 
 Polynomial = Annotated[tuple[float, ...], Field(min_length=1, max_length=9)]  # the constant first
@@ -271,6 +280,7 @@ class Parameters(Unit):
     """A unit of kind ``pushbelt``."""
 
     kind: Literal["pushbelt"]
+    folder: Path = Path()  # of the unit file, in which ring.snapshots is looked for
     element: Element  # geometry of an element
     ring: Ring  # both ring sets
     pulleys: Pulleys  # sheaves and shafts

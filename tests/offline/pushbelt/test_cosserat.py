@@ -205,6 +205,8 @@ def test_the_unit_chooses_the_rod() -> None:
     bound = ring_set.largest_step(made.model.ring)
     explicit = prepare(unit, replace(run, settings=Settings()))
     assert explicit.clock.step <= bound < 0.1 * prepare(UNIT, replace(run, settings=Settings())).clock.step
-    for settings, key in ((Settings(step=1e-6), "step"), (Settings(model="spatial", flank_points=2), "rod")):
-        with pytest.raises(InputError, match=key):
-            prepare(unit, replace(run, settings=settings))
+    with pytest.raises(InputError, match="step"):
+        prepare(unit, replace(run, settings=Settings(step=1e-6)))
+    wide = prepare(unit, replace(run, settings=Settings(model="spatial", flank_points=2, scheme="multirate"))).wide
+    assert isinstance(wide.ring, co.Cosserat)
+    assert pytest.approx(0.5 * made.model.ring.EA) == wide.ring.EA

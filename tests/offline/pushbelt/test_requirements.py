@@ -19,7 +19,7 @@ RUNS = (
 )
 WRONG = {
     "observe": ("nothing",), "branches": (Branch(1.0, 1.0, 0.5, 1.0, 1.0, 2.0),), "contact": "bilateral", "row": 1,
-    "model": "spatial", "rod": "cosserat", "mu_L": 0.1, "flank_points": 1, "crown": 0.5, "before": 1.0, "rise": 1.0,
+    "model": "spatial", "rod": "projected", "mu_L": 0.1, "flank_points": 1, "crown": 0.5, "before": 1.0, "rise": 1.0,
 }  # fmt: skip
 
 

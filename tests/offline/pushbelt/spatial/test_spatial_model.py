@@ -50,7 +50,8 @@ def prepare(
     """Hybrid model, its state after `before` plot steps, the spatial model, and inputs of `frames` plot steps."""
     one = begun(case, row, frames, PLOT, unit=unit, **({} if offset is None else {"d_align": offset}))
     b, sh, inputs, _ = one
-    m, x = hy.model(b, sh, unilateral=unilateral), one.state
+    m = hy.model(b, sh, unilateral=unilateral, ring=unit.ring.rod, rotatory=unit.ring.rotatory_factor)
+    x = one.on(m.ring).state
     if before:
         hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100, n_p=2)
     return m, x, sp.model(unit, b, sh, unilateral=unilateral, **settings), inputs
@@ -150,10 +151,13 @@ def test_energy_that_is_not_accounted_for_vanishes_with_the_step(monkeypatch: py
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("case", "row", "offset"), [slow("MED", 3, None), ("MED", 3, 1e-3), slow("OD", 0, 1e-3), slow("LOW", 0, None)]
-)
-def test_energy_balance_between_fixed_and_loose_sheaves(case: str, row: int, offset: float | None) -> None:
-    _, x, m, inputs = prepare(case, row, 40, before=20, offset=offset)
+    ("case", "row", "offset", "rod"),
+    [slow("MED", 3, None, "rcm"), ("MED", 3, 1e-3, "rcm"), slow("OD", 0, 1e-3, "rcm"), slow("LOW", 0, None, "rcm"),
+     ("LOW", 0, 1e-3, "cosserat")],
+)  # fmt: skip
+def test_energy_balance_between_fixed_and_loose_sheaves(case: str, row: int, offset: float | None, rod: str) -> None:
+    unit = changed(ring={"rod": rod, "rotatory_factor": 1134.0})
+    _, x, m, inputs = prepare(case, row, 40, before=20, offset=offset, unit=unit)
     out, done = sp.run(m, lift(m, x), inputs, 100)
     assert done == 40
     rest, losses, throughput = hy.residual(out.planar)

@@ -10,6 +10,7 @@ from rtcvt.belt.flow import end_source, flows, gates, ratio, start_source
 from rtcvt.belt.friction import set_limits
 from rtcvt.belt.layout import N_GIVEN, Arc, ArmX, BeltP, Cell, D, DecouplerX, Face, Flange, GivenX, Rim, Span, Wrap
 from rtcvt.kernel import kernel
+from rtcvt.model.places import entry
 
 T_Q = 5e-3  # [s]
 
@@ -203,7 +204,7 @@ def hybrid_derivative(x, u, p, data, dx, work):
         for i in range(places.pulleys(data)):
             dx[places.x_sliding(i, data)] = 0.0
     if data[D.MODES] > 0.0:
-        for i in range(int(data[D.X_LATERAL]), places.states(data)):
+        for i in range(entry(D.X_LATERAL, data), places.states(data)):
             dx[i] = 0.0
     mean = 0.0
     for c in range(places.cell_count(data)):

@@ -430,15 +430,6 @@ class PlayY(Rows):
     HEAT = Row("contact.{name}.Q", "J", "heat of the contact of {i} and {j} since the start", nominal=1.0, books=LOSS)
 
 
-N_INSTRUCTION = len(Instruction)
-N_ENTRY = len(Entry)
-N_FRICTION_D = len(FrictionD)
-N_PORT_D = len(PortD)
-N_SPRING_D = len(SpringD)
-N_ELEMENT_D = len(Element)
-N_ELEMENT_W = len(ElementW)
-N_LOSS_W = len(LossW)
-N_TRACTION_D = len(TractionD)
 N_TRACTION_W = len(TractionW)
 N_TRACTION = len(TractionY)
 N_TRACTIONS = len(TractionsY)

@@ -17,7 +17,7 @@ from commands import command_line
 from marks import slow
 from overwriting import READ, build, link, state
 from rich.text import Text
-from rows import mistakes
+from rows import mistakes, script
 from typer import Option, Typer
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -296,25 +296,7 @@ def test_native_unit_from_the_command_line(rtcvt, tmp_path):
         assert np.array_equal(ran[name].values, simulated[name].values)
 
 
-ENDED = """
-import os, signal, sys, time
-import rtcvt.__main__, rtcvt.cli, rtcvt.processes
-
-def command():
-    try:
-        os.kill(os.getpid(), signal.Signals[sys.argv[1]])
-        time.sleep(5)
-    except BaseException:
-        pass  # as libraries in C do
-    try:
-        time.sleep(5)
-    finally:
-        time.sleep(0.2)
-        print("cleaned", flush=True)
-
-rtcvt.cli.main = command
-rtcvt.__main__.main()
-"""
+ENDED = script("cli", "ended")
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 1), slow("SIGHUP", 1)])
@@ -327,22 +309,7 @@ def test_a_signal_that_a_library_swallows_comes_again(name, code):
     assert time.monotonic() - began < 5.0
 
 
-CAUGHT = """
-import os, signal, time
-import rtcvt.__main__, rtcvt.cli, rtcvt.processes
-
-def command():
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(5)
-    except KeyboardInterrupt:
-        rtcvt.processes.caught()
-    time.sleep(0.2)
-    print("summary", flush=True)
-
-rtcvt.cli.main = command
-rtcvt.__main__.main()
-"""
+CAUGHT = script("cli", "caught")
 
 
 def test_an_interrupt_that_was_caught_does_not_come_again():

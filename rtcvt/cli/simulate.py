@@ -17,18 +17,8 @@ from rtcvt.kind import Run, Task, Unit, cell, load_unit
 from rtcvt.unitfile import parse_unit_file, read_unit_file
 
 COMMON = [
-    "model",
-    "scenario",
-    "step",
-    "substeps",
-    "settings",
-    "output",
-    "signal",
-    "rate",
-    "report",
-    "compare",
-    "figures",
-]
+    "model", "scenario", "step", "substeps", "settings", "output", "signal", "rate", "report", "compare", "figures",
+]  # fmt: skip
 
 
 @for_kinds(lambda kind: kind.full)

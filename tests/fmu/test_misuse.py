@@ -20,7 +20,7 @@ from commands import command_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import slow
-from rows import tables
+from rows import script, tables
 
 from rtcvt.errors import InputError
 from rtcvt.hil.importer import open_fmu
@@ -469,25 +469,7 @@ def test_a_unit_with_a_damaged_binary_is_refused(exported_native, tmp_path, monk
     assert "unit.fmu" in message
 
 
-INSTANTIATE = """
-import sys
-import fmpy
-from fmpy.fmi2 import FMU2Slave
-for folder in sys.argv[1:]:
-    description = fmpy.read_model_description(folder)
-    name = description.coSimulation.modelIdentifier
-    unit = FMU2Slave(guid=description.guid, modelIdentifier=name, unzipDirectory=folder, instanceName="unit")
-    try:
-        unit.instantiate()
-        unit.setupExperiment()
-        unit.enterInitializationMode()
-        unit.exitInitializationMode()
-        unit.doStep(0.0, 1e-3)
-        unit.freeInstance()
-        print("taken")
-    except Exception:
-        print("refused")
-"""
+INSTANTIATE = script("misuse", "instantiate")
 
 
 def instantiated(*folders) -> list[str]:

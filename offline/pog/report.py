@@ -213,26 +213,15 @@ def _errors(check: Check) -> str:
         "<p>RMS of the difference between rigid and full model, relative to the signal's largest value in the full "
         "model, over the samples that count.</p>\n"
     )
-    names = list(dict.fromkeys(e.name for s in check.scenarios for e in s.errors))
-    found = {(e.name, k): e for k, s in enumerate(check.scenarios) for e in s.errors}
+    every = [e for s in check.scenarios for e in s.errors]
 
-    def cell(name: str, k: int) -> str:
-        e = found.get((name, k))
-        if e is None:
-            return ""
-        shown = percent(e.nrms)
-        return shown if e.holds else pictures.mark(False, f"{shown} (allowed: {percent(e.limit)})")
+    def cell(e: Any) -> str:
+        return percent(e.nrms) if e.holds else pictures.mark(False, f"{percent(e.nrms)} (allowed: {percent(e.limit)})")
 
-    head = (
-        "signal",
-        *(f'<a href="#scenario-{k}">{text(s.scenario.name)}</a>' for k, s in enumerate(check.scenarios, 1)),
-    )
-    rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(check.scenarios)))) for n in names]
-    limits = sorted(
-        {(e.limit, "speeds" if e.name.endswith(".w") else "forces") for e in found.values()}, key=lambda r: r[1]
-    )
+    cases = {f"scenario-{k}": (s.scenario.name, s.errors) for k, s in enumerate(check.scenarios, 1)}
+    limits = sorted({(e.limit, "speeds" if e.name.endswith(".w") else "forces") for e in every}, key=lambda r: r[1])
     allowed = "; ".join(f"{kind}: {percent(limit)}" for limit, kind in reversed(limits))
-    return about + table(head, rows, range(1, len(head))) + f"<p>Allowed: {allowed}.</p>\n"
+    return about + pictures.error_matrix(cases, cell) + f"<p>Allowed: {allowed}.</p>\n"
 
 
 # --- scenarios

@@ -72,7 +72,7 @@ def sweep(
     h = built.step_size if step is None else console.seconds("--step", step)
     every = 0 if rate is None else max(1, round(console.seconds("--rate", rate) / h))
     drawn = "saltelli" if sensitivity == "sobol" else sensitivity or method
-    points = design(built, console.assignments(settings), drawn, samples, seed)  # type: ignore[arg-type]
+    points = design(built, console.assignments(settings), drawn, samples, seed)
     swept = Sweep(built, chosen_scenario(loaded, scenario), points, chosen_signals(built, signal or ()), h, every)
     require_ending(output, (".nc",))
     require_writable(output, figures)

@@ -48,16 +48,9 @@ SINGLES = "singles"
 DOT, DOTS = "dot", "dots"  # derivatives in `rtcvt.fmu.native.tangent`
 _ARRAYS = (ARRAY, CONSTANTS, SINGLES)
 _C_TYPES = {
-    INT: "int64_t ",
-    FLOAT: "double ",
-    BOOL: "bool ",
-    ARRAY: "double *",
-    CONSTANTS: "const double *",
-    SINGLES: "const single *",
-    NOTHING: "void ",
-    DOT: "dot ",
-    DOTS: "dot *",
-}
+    INT: "int64_t ", FLOAT: "double ", BOOL: "bool ", ARRAY: "double *", CONSTANTS: "const double *",
+    SINGLES: "const single *", NOTHING: "void ", DOT: "dot ", DOTS: "dot *",
+}  # fmt: skip
 _WIDTH = 120
 _MOST_INT = 2**63 - 1
 

@@ -99,20 +99,11 @@ def export(
         require_writable(*cross_check_files(output or Path(f"{chosen.name}.fmu")))
     with console.progress_bar() as bar:
         path = Unit(chosen).export(
-            output,
-            model=built.fidelity,
-            backend=backend,
-            platforms=platforms or (),
-            parameters=given,
-            substeps=substeps,
-            errors=figures or checked,
-            fmi=version,
-            clock=None if clock is None else console.seconds("--clock", clock),
-            xcp=xcp,
-            dbc=dbc,
-            nodes=nodes or (),
+            output, model=built.fidelity, backend=backend, platforms=platforms or (), parameters=given,
+            substeps=substeps, errors=figures or checked, fmi=version,
+            clock=None if clock is None else console.seconds("--clock", clock), xcp=xcp, dbc=dbc, nodes=nodes or (),
             progress=bar,
-        )
+        )  # fmt: skip
     if cross_check:
         write_cross_check(built, chosen.scenario[0], path)
     both = backend == "native" and built.exchangeable and dbc is None

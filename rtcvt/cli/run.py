@@ -142,15 +142,9 @@ def run(
 
         policy = Policy[overrun.replace("-", "_").upper()]
         rig = Rig(
-            policy,
-            cpu,
-            fallback=numbers(fallbacks, "--fallback"),
-            faults=faults,
-            isolated=isolate,
-            patience=seconds("--patience", patience),
-            needs_recording=on_recording_error == "stop",
-            logging=logging,
-        )
+            policy, cpu, fallback=numbers(fallbacks, "--fallback"), faults=faults, isolated=isolate,
+            patience=seconds("--patience", patience), needs_recording=on_recording_error == "stop", logging=logging,
+        )  # fmt: skip
         attach = []
         if can is not None:
             from rtcvt.hil.can_attachment import can_attachment

@@ -147,11 +147,7 @@ def _print(swept: Any, extremes: dict[str, dict[str, Any]]) -> None:
         final = about.get("final")
         if isinstance(final, dict):
             table.add_row(
-                name,
-                str(about["unit"]),
-                cell(final["least"]),
-                at(final["at"]),
-                cell(final["greatest"]),
+                name, str(about["unit"]), cell(final["least"]), at(final["at"]), cell(final["greatest"]),
                 at(final["greatest_at"]),
-            )
+            )  # fmt: skip
     console.print_whole(table)

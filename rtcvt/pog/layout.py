@@ -355,13 +355,9 @@ FLANGE_SPEED_IN = Row("{name}.w", "rad/s", "speed of flange {name}{about}", nomi
 SHAFT_SPEED_IN = Row("{name}.w", "rad/s", "speed of the shaft at port {name}{about}", nominal=100.0, display="rpm")
 LOAD = Row("traction.end_load_min", "N", "end load that is asked for; the margin may ask for more", 0.0, nominal=1e4)
 PRESSURE = Row(
-    "traction.pressure_min",
-    "Pa",
-    "pressure of the end load's piston that is asked for",
-    0.0,
-    nominal=1e6,
+    "traction.pressure_min", "Pa", "pressure of the end load's piston that is asked for", 0.0, nominal=1e6,
     display="bar",
-)
+)  # fmt: skip
 PRESSURE_Y = Row("traction.pressure", "Pa", "pressure of the end load's piston", 0.0, nominal=1e6, display="bar")
 DEMAND = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0, set_point=True)
 SET_POINT = Row("control.{name}_des", "rad", "set point of {about}", display="deg", set_point=True)

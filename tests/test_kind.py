@@ -194,16 +194,10 @@ def train_errors(unit, fidelity, settings, found):
 
 
 TRAIN = Kind(
-    names=("spring_mass",),
-    title="trains of masses and springs",
-    read=lambda file: file.parse(Train),
-    fidelities={"rigid": ""},
-    build=build_train,
-    page=train_page,
-    check=Task(train_check, takes=("settings",)),
-    figures=train_figures,
-    errors=train_errors,
-)
+    names=("spring_mass",), title="trains of masses and springs", read=lambda file: file.parse(Train),
+    fidelities={"rigid": ""}, build=build_train, page=train_page, check=Task(train_check, takes=("settings",)),
+    figures=train_figures, errors=train_errors,
+)  # fmt: skip
 
 TEXT = text_of("units/train.toml")
 

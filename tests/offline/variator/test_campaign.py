@@ -215,16 +215,11 @@ def done(parameters, text, tmp_path_factory):
     # the force that holds is the mean of one that fluctuates: it and what follows are averaged over some revolutions
     branches = tuple(Branch(y, 1.0, 0.4, 0.0, 0.4, d) for y, d in ((1.0, 6.4), (1.3, 1.2), (0.75, 1.2)))
     run = Run(
-        name="run",
-        start=Point(ratio=1.0, omega_I=320.0, xi=0.4, F_O=12e3),
-        settings=Settings(scheme="multirate", step=2.5e-6),
-        settle=9.0,
-        mean=4.0,
-        branches=(*branches, Branch(2.5, 1.0, 0.4, 0.0, 0.4, 12.0)),
-        limits=(0.96, 1.05),
-        frames=24,
+        name="run", start=Point(ratio=1.0, omega_I=320.0, xi=0.4, F_O=12e3),
+        settings=Settings(scheme="multirate", step=2.5e-6), settle=9.0, mean=4.0,
+        branches=(*branches, Branch(2.5, 1.0, 0.4, 0.0, 0.4, 12.0)), limits=(0.96, 1.05), frames=24,
         observe=("elements", "fields"),
-    )
+    )  # fmt: skip
     simulate(parameters, run, path, text, plan="the plan")
     assert [p.name for p in path.parent.iterdir()] == ["run.h5"]
     with open_run(path) as file:

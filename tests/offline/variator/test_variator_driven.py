@@ -47,17 +47,12 @@ def reduced():
         )
     )
     return ReducedModel(
-        name="constant",
-        constants=CONSTANTS,
-        coordinates=coordinates,
-        shift=(0.0, 1.0),
-        thrust=np.full((3, 3, 3, 3), np.log(ZETA)),
-        laws=np.tile(laws, (3, 3, 3, 3, 1)),
+        name="constant", constants=CONSTANTS, coordinates=coordinates, shift=(0.0, 1.0),
+        thrust=np.full((3, 3, 3, 3), np.log(ZETA)), laws=np.tile(laws, (3, 3, 3, 3, 1)),
         peaks=(Peak("peak.flank_normal", np.log([2.0])),),
-        fields=(ReducedField("flank_normal", "N/m", "", HUMP[None, :], one[None, :], one),),
-        points=np.zeros((1, 4)),
+        fields=(ReducedField("flank_normal", "N/m", "", HUMP[None, :], one[None, :], one),), points=np.zeros((1, 4)),
         spacing=1.0,
-    )
+    )  # fmt: skip
 
 
 def unit_text():

@@ -13,7 +13,6 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from commands import command_line
 from marks import slow
 from overwriting import READ, build, link, state
 from rich.text import Text
@@ -32,11 +31,10 @@ from rtcvt.unitfile import shipped_units
 
 
 @pytest.fixture
-def rtcvt(monkeypatch, capsys, tmp_path):
+def rtcvt(monkeypatch, command, tmp_path):
     """Run a command in an empty folder; returns exit code, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
-
-    return command_line(monkeypatch, capsys)
+    return command
 
 
 def test_help_of_every_command(rtcvt):

@@ -16,7 +16,6 @@ import fmpy
 import pytest
 from archives import changed
 from c_programs import ADDRESS, build, figures
-from commands import command_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import slow
@@ -462,9 +461,9 @@ BINARY = "binaries/linux64/toroidal_kers_rigid.so"
 
 
 @pytest.mark.parametrize("change", [lambda _: None, lambda _: b"", lambda _: b"text", lambda data: data[:100]])
-def test_a_unit_with_a_damaged_binary_is_refused(exported_native, tmp_path, monkeypatch, capsys, change):
+def test_a_unit_with_a_damaged_binary_is_refused(exported_native, tmp_path, change, command):
     path = damaged(exported_native["kers"], tmp_path / "unit.fmu", BINARY, change)
-    code, _, message = command_line(monkeypatch, capsys)("run", str(path), "--fast", "--duration", "0.01")
+    code, _, message = command("run", str(path), "--fast", "--duration", "0.01")
     assert code == 2, message
     assert "unit.fmu" in message
 

@@ -11,7 +11,6 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from commands import command_line
 from rows import text_of
 from scipy.stats import qmc
 
@@ -544,14 +543,13 @@ def rtcvt(*arguments, **options):
     )
 
 
-def test_command_line_teaches_and_refuses(monkeypatch, capsys, tmp_path):
-    run = command_line(monkeypatch, capsys)
+def test_command_line_teaches_and_refuses(monkeypatch, command, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
-    code, out, _ = run("campaign", "--help")
+    code, out, _ = command("campaign", "--help")
     assert code == 0
     for word in ("--plan", "--scheduler", "--workers", "small", "heldout", "index.csv", "same command"):
         assert word in out
-    code, _, err = run("campaign", "pushbelt_24mm", "--plan", "nosuch", "-o", str(tmp_path / "runs"))
+    code, _, err = command("campaign", "pushbelt_24mm", "--plan", "nosuch", "-o", str(tmp_path / "runs"))
     assert code == 2
     assert "nosuch" in err
     assert not (tmp_path / "runs").exists()

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from commands import command_line
 
 from rtcvt.errors import InputError
 from rtcvt.interface import error_rows
@@ -223,10 +222,9 @@ def folder(monkeypatch, tmp_path, reduced):
 
 
 @pytest.fixture
-def rtcvt(folder, monkeypatch, capsys):
+def rtcvt(folder, command):
     """Run a command; its exit code and standard error."""
-    run = command_line(monkeypatch, capsys)
-    return lambda *words: run(*words)[::2]
+    return lambda *words: command(*words)[::2]
 
 
 def table_of(run, path, plan=""):

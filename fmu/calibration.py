@@ -96,16 +96,9 @@ def calibrate(
         return np.concatenate([found.derivatives[s][places] * unit / scale[s] for s in measured])
 
     best = optional("scipy.optimize").least_squares(
-        residuals,
-        start / unit,
-        slopes,
-        (low / unit, high / unit),
-        x_scale="jac",
-        max_nfev=runs,
-        xtol=1e-10,
-        ftol=1e-12,
-        gtol=1e-12,
-    )
+        residuals, start / unit, slopes, (low / unit, high / unit), x_scale="jac", max_nfev=runs, xtol=1e-10,
+        ftol=1e-12, gtol=1e-12,
+    )  # fmt: skip
     size = np.linalg.norm(best.jac, axis=0)
     _, values, right = np.linalg.svd(best.jac / np.where(size > 0.0, size, 1.0), full_matrices=False)
     noise = np.sqrt(2.0 * best.cost / max(len(best.fun) - len(start), 1))

@@ -15,33 +15,7 @@ from functools import reduce
 from itertools import product
 from typing import Any
 
-from rtcvt.fmu.translate import (
-    ARRAY,
-    CONSTANTS,
-    FLOAT,
-    SINGLES,
-    Assign,
-    Binary,
-    Call,
-    Cast,
-    Choice,
-    Evaluate,
-    Expression,
-    For,
-    Global,
-    If,
-    Item,
-    Jump,
-    Literal,
-    Local,
-    Program,
-    Return,
-    Statement,
-    TranslationError,
-    Unary,
-    View,
-    lower,
-)
+from rtcvt.fmu import translate as ir
 from rtcvt.model import Model
 
 Known = float | int | frozenset[float | int] | None  # the value, or one of few values, if it follows from the constants
@@ -85,14 +59,14 @@ def dependencies(model: Model) -> Dependencies:
         A kernel is outside the subset that becomes C, or gives one name to two arrays by such a value.
     """
     n_x, n_u, n_y = len(model.states), len(model.select("input")), len(model.select("output"))
-    arrays = [ARRAY] * 3
-    kernels: dict[str, Any] = {"output": (model.output, [FLOAT, *arrays, CONSTANTS, ARRAY, ARRAY])}
+    arrays = [ir.ARRAY] * 3
+    kernels: dict[str, Any] = {"output": (model.output, [ir.FLOAT, *arrays, ir.CONSTANTS, ir.ARRAY, ir.ARRAY])}
     if not model.algebraic:
         kernels |= {
-            "initialise": (model.initialise, [ARRAY, CONSTANTS, *arrays]),
-            "derivative": (model.derivative, [FLOAT, *arrays, CONSTANTS, ARRAY, ARRAY]),
+            "initialise": (model.initialise, [ir.ARRAY, ir.CONSTANTS, *arrays]),
+            "derivative": (model.derivative, [ir.FLOAT, *arrays, ir.CONSTANTS, ir.ARRAY, ir.ARRAY]),
         }
-    program = lower(kernels)
+    program = ir.lower(kernels)
     data = tuple(model.data.tolist())
 
     def numbers(n: int, first: int | None = None) -> list[Number]:
@@ -139,7 +113,7 @@ def _either(a: Any, b: Any) -> Any:
         return a[0] | b[0], a[1] if a[1] == b[1] else _known(_values(a[1]) | _values(b[1]))
     if a[0] is b[0] and a[1] == b[1]:
         return a
-    raise TranslationError("an array that is one or another by a test that is not on constants: name its elements")
+    raise ir.TranslationError("an array that is one or another by a test that is not on constants: name its elements")
 
 
 def _values(known: float | int | frozenset[float | int]) -> frozenset[float | int]:
@@ -170,7 +144,7 @@ class _Run:
     "continue"; in none if it fails.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ir.Program) -> None:
         self.program = program
         self.logs: list[dict[tuple[int, Any], tuple[Any, Any, Any]]] = []  # former contents of places, by branch
         self.left: dict[str, list[list[tuple[Any, Any, Any]]]] = {}  # contents of places where a block is left early
@@ -221,7 +195,7 @@ class _Run:
 
     # statements
 
-    def block(self, body: Sequence[Statement]) -> set[str]:
+    def block(self, body: Sequence[ir.Statement]) -> set[str]:
         """Run statements; returns the ways in which they end."""
         found: set[str] = set()
         loosened = 0
@@ -238,22 +212,22 @@ class _Run:
         self.loose -= loosened
         return found
 
-    def statement(self, s: Statement) -> set[str]:
-        if isinstance(s, Assign):
+    def statement(self, s: ir.Statement) -> set[str]:
+        if isinstance(s, ir.Assign):
             value = self.value(s.value)
             if s.op != "=":
                 value = self.binary(s.op[0], self.value(s.target), value)
             self.assign(s.target, value)
-        elif isinstance(s, Evaluate):
+        elif isinstance(s, ir.Evaluate):
             self.value(s.call)
-        elif isinstance(s, If):
+        elif isinstance(s, ir.If):
             return self.branches(s)
-        elif isinstance(s, For):
+        elif isinstance(s, ir.For):
             return self.loop(s)
-        elif isinstance(s, Jump):
+        elif isinstance(s, ir.Jump):
             return {s.word}
-        elif isinstance(s, Return):
-            if isinstance(s.value, Global) and s.value.name.endswith("FAILED"):
+        elif isinstance(s, ir.Return):
+            if isinstance(s.value, ir.Global) and s.value.name.endswith("FAILED"):
                 return set()
             if s.value is not None:
                 depends, value = self.value(s.value)
@@ -262,8 +236,8 @@ class _Run:
             return {"return"}
         return {"end"}
 
-    def assign(self, target: Local | Item, value: Any) -> None:
-        if isinstance(target, Local):
+    def assign(self, target: ir.Local | ir.Item, value: Any) -> None:
+        if isinstance(target, ir.Local):
             self.write(self.variables, target.name, value)
             return
         array, first = self.value(target.array)
@@ -274,7 +248,7 @@ class _Run:
             self.write(array, k, (value[0] | depends, value[1]))
         self.loose -= len(places) > 1
 
-    def branches(self, s: If) -> set[str]:
+    def branches(self, s: ir.If) -> set[str]:
         depends, known = self.value(s.test)
         if isinstance(known, bool):
             return self.block(s.body if known else s.orelse)
@@ -299,7 +273,7 @@ class _Run:
             self.put(home, key, old, values[0] if len(values) == 1 else _either(*values))
         return found
 
-    def tried(self, body: Sequence[Statement]) -> tuple[set[str], dict[tuple[int, Any], tuple[Any, Any, Any]]]:
+    def tried(self, body: Sequence[ir.Statement]) -> tuple[set[str], dict[tuple[int, Any], tuple[Any, Any, Any]]]:
         """Run a block and undo its changes; returns the ways in which it ends and the changes."""
         self.logs.append({})
         ways = self.block(body)
@@ -312,7 +286,7 @@ class _Run:
                 home[key] = old
         return ways, changes
 
-    def loop(self, s: For) -> set[str]:
+    def loop(self, s: ir.For) -> set[str]:
         (a, start), (b, stop) = self.value(s.start), self.value(s.stop)
         found: set[str] = set()
         loose, test = self.loose, self.test
@@ -344,42 +318,42 @@ class _Run:
         self.rejoin("break")
         return {"end"} | (found & {"return"})
 
-    def turn(self, body: Sequence[Statement]) -> set[str]:
+    def turn(self, body: Sequence[ir.Statement]) -> set[str]:
         ways = self.block(body)
         self.rejoin("continue")
         return ways
 
     # expressions
 
-    def value(self, e: Expression) -> Any:
-        if isinstance(e, Local):
+    def value(self, e: ir.Expression) -> Any:
+        if isinstance(e, ir.Local):
             return self.variables[e.name]
-        if isinstance(e, Item):
+        if isinstance(e, ir.Item):
             return self.item(*self.value(e.array), *self.value(e.index))
-        if isinstance(e, Binary):
+        if isinstance(e, ir.Binary):
             return self.binary(e.op, self.value(e.a), self.value(e.b))
-        if isinstance(e, Literal):
+        if isinstance(e, ir.Literal):
             return 0, e.value
-        if isinstance(e, Global):
+        if isinstance(e, ir.Global):
             return 0, self.program.constants[e.name]
-        if isinstance(e, Unary):
+        if isinstance(e, ir.Unary):
             depends, a = self.value(e.a)
             return depends, _each(operator.neg if e.op == "-" else operator.not_, a)
-        if isinstance(e, Cast):
+        if isinstance(e, ir.Cast):
             depends, a = self.value(e.a)
-            if e.type == SINGLES:  # their values are not known here
+            if e.type == ir.SINGLES:  # their values are not known here
                 return depends, None
-            return depends, _each(float if e.type == FLOAT else int, a)
-        if isinstance(e, View):
+            return depends, _each(float if e.type == ir.FLOAT else int, a)
+        if isinstance(e, ir.View):
             (array, first), (_, offset) = self.value(e.array), self.value(e.offset)
             return array, first + offset if isinstance(first, int) and isinstance(offset, int) else None
-        if isinstance(e, Choice):
+        if isinstance(e, ir.Choice):
             depends, test = self.value(e.test)
             if isinstance(test, bool):
                 return self.value(e.a if test else e.b)
             found = _either(self.value(e.a), self.value(e.b))
             return (depends | found[0], found[1]) if isinstance(found[0], int) else found
-        assert isinstance(e, Call)
+        assert isinstance(e, ir.Call)
         arguments = [self.value(a) for a in e.arguments]
         if e.function in self.program.functions:
             return self.call(e.function, arguments)

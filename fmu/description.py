@@ -122,14 +122,10 @@ def root_element(model: Model, version: str, **token: str) -> Element:
     """The ``fmiModelDescription`` element of a version of FMI, still empty; `token` identifies the unit uniquely."""
     given = {"fmiVersion": version, "modelName": model.name, **token}
     return Element(
-        "fmiModelDescription",
-        given,
-        description=f"{model.description or model.name} ({model.fidelity})",
-        version=__version__,
-        generationTool=f"rtcvt {__version__}",
-        generationDateAndTime=now().strftime("%Y-%m-%dT%H:%M:%SZ"),
-        variableNamingConvention="structured",
-    )
+        "fmiModelDescription", given, description=f"{model.description or model.name} ({model.fidelity})",
+        version=__version__, generationTool=f"rtcvt {__version__}",
+        generationDateAndTime=now().strftime("%Y-%m-%dT%H:%M:%SZ"), variableNamingConvention="structured",
+    )  # fmt: skip
 
 
 def define_types(

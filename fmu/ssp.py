@@ -145,13 +145,9 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
         connected = {c.input.name for c in parts.connections if c.end == name}
         ports = [v for v in model.variables if v.causality == "output" or v.name in connected]
         component = SubElement(
-            elements,
-            _name("ssd:Component"),
-            name=name,
-            type="application/x-fmu-sharedlibrary",
-            source=f"resources/{name}.fmu",
-            description=model.description,
-        )
+            elements, _name("ssd:Component"), name=name, type="application/x-fmu-sharedlibrary",
+            source=f"resources/{name}.fmu", description=model.description,
+        )  # fmt: skip
         connectors = SubElement(component, _name("ssd:Connectors"))
         for v in ports:
             if length := lengths[name][v.name]:
@@ -169,13 +165,9 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
     connections = SubElement(whole, _name("ssd:Connections"))
     for c in parts.connections:
         SubElement(
-            connections,
-            _name("ssd:Connection"),
-            startElement=c.start,
-            startConnector=c.output.name,
-            endElement=c.end,
-            endConnector=c.input.name,
-        )
+            connections, _name("ssd:Connection"), startElement=c.start, startConnector=c.output.name,
+            endElement=c.end, endConnector=c.input.name,
+        )  # fmt: skip
     units = SubElement(root, _name("ssd:Units"))
     for unit, v in used.items():
         entry = SubElement(units, _name("ssc:Unit"), name=unit)

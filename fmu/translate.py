@@ -50,16 +50,9 @@ SINGLES = "singles"
 DOT, DOTS = "dot", "dots"  # derivatives in `rtcvt.fmu.native.tangent`
 _ARRAYS = (ARRAY, CONSTANTS, SINGLES)
 _C_TYPES = {
-    INT: "int64_t ",
-    FLOAT: "double ",
-    BOOL: "bool ",
-    ARRAY: "double *",
-    CONSTANTS: "const double *",
-    SINGLES: "const single *",
-    NOTHING: "void ",
-    DOT: "dot ",
-    DOTS: "dot *",
-}
+    INT: "int64_t ", FLOAT: "double ", BOOL: "bool ", ARRAY: "double *", CONSTANTS: "const double *",
+    SINGLES: "const single *", NOTHING: "void ", DOT: "dot ", DOTS: "dot *",
+}  # fmt: skip
 _WIDTH = 120
 _MOST_INT = 2**63 - 1
 
@@ -488,8 +481,8 @@ class _KernelReader:
         if self.result not in (None, NOTHING) and not _returns(body):
             raise self.error(self.tree, f"{self.tree.name} may end without a result")
         module = self.python.__module__.removeprefix("rtcvt.")
-        text = ast.get_docstring(self.tree) or ""
-        comment = f"{module}.{self.tree.name}{': ' + text if text else ''}"
+        text = inspect.getdoc(self.python) or ""
+        comment = f"{module}.{self.python.__name__}{': ' + text if text else ''}"
         of_rows = getattr(self.python, "of_rows", False)
         function = Function(name, comment, self.parameters, self.result or NOTHING, body, of_rows)
         self.check_loop_names(function)
@@ -675,7 +668,10 @@ class _KernelReader:
         self.literal(node, value)
         if isinstance(value, float) and not math.isfinite(value):
             return Literal(float(value), FLOAT)
-        return self.shared.constant(node.id, value, self.place(node))
+        own = self.python.__name__  # of a copy, see `rtcvt.model.accessors`
+        return self.shared.constant(
+            node.id if own == self.python.__code__.co_name else f"{own}_{node.id}", value, self.place(node)
+        )
 
     def on_Attribute(self, node: ast.Attribute) -> Expression:
         if isinstance(node.value, ast.Name):

@@ -519,13 +519,9 @@ class Node:
         """``counts`` of messages, of values ``clamped`` and ``not_finite`` by signal, ``round_trip_ms`` and ``gap_ms``:
         median and max, null of none."""
         return {
-            "counts": self.counted(),
-            "clamped": dict(self.clamped),
-            "not_finite": dict(self.not_finite),
-            "held": dict(self.held),
-            "round_trip_ms": _summary(self.trips),
-            "gap_ms": _summary(self.gaps),
-        }
+            "counts": self.counted(), "clamped": dict(self.clamped), "not_finite": dict(self.not_finite),
+            "held": dict(self.held), "round_trip_ms": _summary(self.trips), "gap_ms": _summary(self.gaps),
+        }  # fmt: skip
 
     def _take(self, frame: can.Message, now: float) -> dict[str, float]:
         message = self._by_id[frame.arbitration_id]

@@ -551,19 +551,11 @@ def _row(scalar: ModelVariable, index: int, fmi: int, units: Mapping[str, Unit])
         with suppress(ValueError):
             of_unit = known_unit(unit)._replace(others=next((u.others for u in units.values()), ()))
     return Variable(
-        name=scalar.name,
-        causality=scalar.causality,
-        index=index,
-        unit=unit,
-        description=scalar.description or "",
+        name=scalar.name, causality=scalar.causality, index=index, unit=unit, description=scalar.description or "",
         start=start if start is not None else float(next(iter(items.values()), 0)),
-        minimum=0.0 if boolean else number("min"),
-        maximum=1.0 if boolean else number("max"),
-        nominal=None if boolean else number("nominal"),
-        boolean=boolean,
-        tunable=scalar.variability == "tunable" and not scalar.dimensions,
-        choices=tuple(items),
-        numbers=tuple(items.values()),
-        whole=_whole(_kind(scalar, fmi), fmi),
+        minimum=0.0 if boolean else number("min"), maximum=1.0 if boolean else number("max"),
+        nominal=None if boolean else number("nominal"), boolean=boolean,
+        tunable=scalar.variability == "tunable" and not scalar.dimensions, choices=tuple(items),
+        numbers=tuple(items.values()), whole=_whole(_kind(scalar, fmi), fmi),
         defined=None if isinstance(of_unit, str) else of_unit,
-    )
+    )  # fmt: skip

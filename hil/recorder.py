@@ -100,15 +100,9 @@ def open_recorder(
 
 def _about(kind: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": kind,
-        "rtcvt_version": __version__,
-        "revision": revision(),
-        "created": now().isoformat(timespec="seconds"),
-        **attributes,
-        "completed": False,
-        "message": UNFINISHED,
-    }
+        "schema_version": SCHEMA_VERSION, "kind": kind, "rtcvt_version": __version__, "revision": revision(),
+        "created": now().isoformat(timespec="seconds"), **attributes, "completed": False, "message": UNFINISHED,
+    }  # fmt: skip
 
 
 def _format(path: Path) -> "type[Hdf5Writer] | type[MdfWriter]":

@@ -320,19 +320,13 @@ def _figures(loop: Loop) -> dict[str, Any]:
     steps = counters.pop("made")
     at = loop.terminated_at
     return {
-        "steps": steps,
-        "duration_s": steps * loop.settings.step if at is None else at,
-        "terminated_s": at,
-        **counters,
-        "policy": loop.settings.policy.name.lower().replace("_", "-"),
-        "wall_s": loop.wall,
-        "longest_gap_us": loop.gap * 1e6,
-        "woke_late_us": loop.oversleep * 1e6,
+        "steps": steps, "duration_s": steps * loop.settings.step if at is None else at, "terminated_s": at,
+        **counters, "policy": loop.settings.policy.name.lower().replace("_", "-"), "wall_s": loop.wall,
+        "longest_gap_us": loop.gap * 1e6, "woke_late_us": loop.oversleep * 1e6,
         "latest": dict(zip(("at_s", "by_steps_us"), (loop.latest_start[0], loop.latest_start[1] * 1e6), strict=True)),
         "step_time_us": _quantiles(loop.histograms[0], loop.largest[0]),
-        "lateness_us": _quantiles(loop.histograms[1], loop.largest[1]),
-        "histograms": _histograms(loop),
-    }
+        "lateness_us": _quantiles(loop.histograms[1], loop.largest[1]), "histograms": _histograms(loop),
+    }  # fmt: skip
 
 
 def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment], parameters: Mapping[str, float],
@@ -350,17 +344,10 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
     )
     faults = [_fault(f, fmu, h, len(inputs)) for f in rig.faults]
     settings = Settings(
-        fmi=fmu.fmi,
-        step=h,
-        n_steps=n,
-        policy=rig.policy,
-        priority=PRIORITY if rig.privileged else 0,
-        cpu=cpu,
-        wake=any(a.wake for a in attachments),
-        start=fmu.start_time,
-        checked=sum(not v.local for v in outputs),
+        fmi=fmu.fmi, step=h, n_steps=n, policy=rig.policy, priority=PRIORITY if rig.privileged else 0, cpu=cpu,
+        wake=any(a.wake for a in attachments), start=fmu.start_time, checked=sum(not v.local for v in outputs),
         logging=rig.logging,
-    )
+    )  # fmt: skip
     return Loop(settings, list(table.values()), y_fallback, faults, parameters, changes)
 
 

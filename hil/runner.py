@@ -95,26 +95,15 @@ class Result:
         timing = self.timing
         steps = len(timing.began)
         return {
-            "fmu": self.fmu,
-            "guid": self.guid,
-            "scenario": self.scenario,
-            "kind": self.kind,
-            "completed": self.completed,
-            "message": self.message,
-            "step_s": self.step,
-            "steps": steps,
-            "duration_s": float(self.time[-1]),
-            "terminated_s": self.terminated_at,
-            "wall_s": float(timing.ended[-1] - timing.began[0]) * 1e-9 if steps else 0.0,
-            "notes": list(self.notes),
-            "warnings": self.warnings,
-            "misses": timing.misses,
-            "step_time_us": _quantiles(timing.step_time),
+            "fmu": self.fmu, "guid": self.guid, "scenario": self.scenario, "kind": self.kind,
+            "completed": self.completed, "message": self.message, "step_s": self.step, "steps": steps,
+            "duration_s": float(self.time[-1]), "terminated_s": self.terminated_at,
+            "wall_s": float(timing.ended[-1] - timing.began[0]) * 1e-9 if steps else 0.0, "notes": list(self.notes),
+            "warnings": self.warnings, "misses": timing.misses, "step_time_us": _quantiles(timing.step_time),
             "lateness_us": None if timing.lateness is None else _quantiles(timing.lateness),
-            "environment": self.environment,
-            "limits": limits(self.outputs, self.y[1:]),
+            "environment": self.environment, "limits": limits(self.outputs, self.y[1:]),
             "signals": {name: _summary(signal) for name, signal in self._signals().items()},
-        }
+        }  # fmt: skip
 
     def recording(self) -> Recording:
         """All inputs and outputs, ``step_time`` and, if paced, ``lateness`` of the step that begins at each time.
@@ -129,14 +118,9 @@ class Result:
             if values is not None:
                 signals[free(name, signals)] = Signal(np.append(values, np.nan), "s", text)
         attributes = {
-            "fmu": self.fmu,
-            "guid": self.guid,
-            "scenario": self.scenario or "",
-            "step": self.step,
-            "completed": self.completed,
-            "message": self.message,
-            **self.environment,
-        }
+            "fmu": self.fmu, "guid": self.guid, "scenario": self.scenario or "", "step": self.step,
+            "completed": self.completed, "message": self.message, **self.environment,
+        }  # fmt: skip
         return Recording(self.time, signals, attributes, self.unit_file)
 
     def _signals(self) -> dict[str, Signal]:
@@ -204,24 +188,13 @@ def run(
             if received and not message and points <= n:
                 message = f"{received[0]} at t = {(points - 1) * h:g} s"
             return Result(
-                fmu=fmu.description.modelName,
-                guid=fmu.description.guid,
-                scenario=None if scenario is None else scenario.name,
-                step=h,
-                inputs=inputs,
-                outputs=outputs,
-                u=u[:points],
-                y=slave.y[:points],
-                tuned=tuned_signals(changes, fmu.parameter_values(starts), points),
-                timing=timing,
-                warnings=slave.warnings,
-                message=message,
-                terminated_at=slave.terminated_at,
-                log=tuple(slave.log),
-                environment=granted | environment(),
-                unit_file=fmu.unit_file,
+                fmu=fmu.description.modelName, guid=fmu.description.guid,
+                scenario=None if scenario is None else scenario.name, step=h, inputs=inputs, outputs=outputs,
+                u=u[:points], y=slave.y[:points], tuned=tuned_signals(changes, fmu.parameter_values(starts), points),
+                timing=timing, warnings=slave.warnings, message=message, terminated_at=slave.terminated_at,
+                log=tuple(slave.log), environment=granted | environment(), unit_file=fmu.unit_file,
                 notes=(*notes, *([] if message else warned(slave.log, slave.warnings))),
-            )
+            )  # fmt: skip
 
 
 def describe(environment: dict[str, str]) -> str:

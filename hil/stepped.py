@@ -83,16 +83,9 @@ class Stepped:
                 here.close()
                 loop: Any = None if self._log is None else SimpleNamespace(log=self._log)
                 _live(
-                    self._fmu,
-                    starts,
-                    np.array([u, u]),
-                    step,
-                    dict(zip(tunable, tuned, strict=True)),
-                    there,
-                    loop,
-                    parent,
-                    memory,
-                )
+                    self._fmu, starts, np.array([u, u]), step, dict(zip(tunable, tuned, strict=True)), there, loop,
+                    parent, memory,
+                )  # fmt: skip
             there.close()
             self._pid, self._pipe, self._ended = pid, here, os.pidfd_open(pid)
             self._answers = select.poll()

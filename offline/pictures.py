@@ -1,9 +1,10 @@
 """Elements of reports: page, sections, verdict and cards; pictures as SVG and charts inside the page."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -79,6 +80,15 @@ def limit_table(rows: Iterable[Limited], title: str = "") -> str:
         limit = "" if r.limit is None else number(r.limit)
         lines.append((text(r.about), f"{number(r.value)} {text(r.unit)}", limit, mark(r.holds, words[r.holds])))
     return table((title, "found", "at most", ""), lines, (1, 2))
+
+
+def error_matrix(cases: Mapping[str, tuple[str, Sequence[Any]]], shown: Callable[[Any], str]) -> str:
+    """Errors by signal and case as a table; `cases`: title and errors by anchor, `shown`: an error as HTML."""
+    found = {(e.name, anchor): shown(e) for anchor, (_, errors) in cases.items() for e in errors}
+    head = ("signal", *(f'<a href="#{anchor}">{text(title)}</a>' for anchor, (title, _) in cases.items()))
+    names = dict.fromkeys(name for name, _ in found)
+    rows = [(f"<code>{text(n)}</code>", *(found.get((n, anchor), "") for anchor in cases)) for n in names]
+    return table(head, rows, range(1, len(head)))
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------

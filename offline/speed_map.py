@@ -177,23 +177,13 @@ def _evaluated(
                     hardening = 3.0 * math.pi**2 * run.p[BeltP.EA] / (16.0 * free * L * unit.path().length)
                     swings[s][m, k] = bounded_swing(start, end, r, v[k] / c, max(zeta, MIN_DAMPING), hardening, L)
     return SpeedMap(
-        unit,
-        orders,
-        speed,
-        {n: each(signal(f"{n}.slip"), np.mean) / v for n in names},
+        unit, orders, speed, {n: each(signal(f"{n}.slip"), np.mean) / v for n in names},
         {n: each(signal(f"{n}.use"), np.max) for n in names},
         {n: each(np.hypot(signal(f"{n}.F_x"), signal(f"{n}.F_y")), np.max) for n in names},
-        {x[5:]: each(signal(x), np.mean) for x in losses},
-        tension,
-        frequency,
-        swings,
-        meetings(pairs, orders, speed, frequency),
-        run.time[after] - began,
-        w,
-        {s: signal(f"{s}.F") for s in pairs},
-        run.step,
-        share,
-    )
+        {x[5:]: each(signal(x), np.mean) for x in losses}, tension, frequency, swings,
+        meetings(pairs, orders, speed, frequency), run.time[after] - began, w, {s: signal(f"{s}.F") for s in pairs},
+        run.step, share,
+    )  # fmt: skip
 
 
 def _ends(unit: BeltUnit, run: Result, after: Any) -> list[tuple[Array, Array]]:

@@ -26,19 +26,9 @@ if TYPE_CHECKING:
 __version__ = "1.0.0rc1"
 
 __all__ = [
-    "FullRun",
-    "InputError",
-    "Instance",
-    "Recording",
-    "Unit",
-    "campaign",
-    "check",
-    "load",
-    "read",
-    "reduce",
-    "sweep",
+    "FullRun", "InputError", "Instance", "Recording", "Unit", "campaign", "check", "load", "read", "reduce", "sweep",
     "units",
-]
+]  # fmt: skip
 
 _ELSEWHERE = {"InputError": "rtcvt.errors", "Recording": "rtcvt.recording"}
 

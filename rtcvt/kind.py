@@ -27,42 +27,15 @@ if TYPE_CHECKING:
     from rtcvt.scenario import Scenario
 
 __all__ = [
-    "DURATION",
-    "ELEMENTS",
-    "RESUME",
-    "Campaigned",
-    "Checked",
-    "Kind",
-    "Option",
-    "Progress",
-    "Run",
-    "Shown",
-    "Task",
-    "Unit",
-    "cell",
-    "help_texts",
-    "kind_named",
-    "kind_of_file",
-    "kinds",
-    "lacking",
-    "lazily",
-    "load_unit",
-    "names_of",
+    "DURATION", "ELEMENTS", "RESUME", "Campaigned", "Checked", "Kind", "Option", "Progress", "Run", "Shown", "Task",
+    "Unit", "cell", "help_texts", "kind_named", "kind_of_file", "kinds", "lacking", "lazily", "load_unit", "names_of",
     "register",
-]
+]  # fmt: skip
 
-PACKAGES = (
-    "rtcvt.pog",
-    "rtcvt.belt",
-    "rtcvt.variator",
-    "rtcvt.vehicle",
-    "rtcvt.engine",
-    "rtcvt.clutch",
-    "rtcvt.law",
-    "rtcvt.offline.pushbelt",
-    "rtcvt.observer",
-    "rtcvt.network",
-)  # in the order of lists
+PACKAGES = (  # in the order of lists
+    "rtcvt.pog", "rtcvt.belt", "rtcvt.variator", "rtcvt.vehicle", "rtcvt.engine", "rtcvt.clutch", "rtcvt.law",
+    "rtcvt.offline.pushbelt", "rtcvt.observer", "rtcvt.network",
+)  # fmt: skip
 GROUP = "rtcvt.kinds"
 TASKS = {
     "full": "a full model of its own",

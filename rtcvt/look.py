@@ -52,37 +52,15 @@ BAD, RIGID, AMBER, HAZE = (SCHEME[name][0] for name in ("bad", "red", "amber", "
 COLOURS = tuple(NAMES)[list(SCHEME).index("blue") :]  # of curves, in this order
 AS_TEXT: dict[Any, Any] = {"text.parse_math": False, "text.usetex": False, "axes.formatter.use_mathtext": False}
 RC: dict[Any, Any] = AS_TEXT | {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans"],
-    "font.size": 9.0,
-    "text.color": INK,
-    "lines.linewidth": 1.3,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 3.0,
-    "axes.titleweight": "bold",
-    "axes.titlecolor": INK,
-    "axes.formatter.useoffset": False,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": SCHEME["lead"][0],
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": LINE,
-    "grid.linewidth": 0.7,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
-    "xtick.major.size": 3.0,
-    "ytick.major.size": 3.0,
-    "path.simplify": True,
-    "path.simplify_threshold": 0.2,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "rtcvt",
-}
+    "font.family": "sans-serif", "font.sans-serif": ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans"],
+    "font.size": 9.0, "text.color": INK, "lines.linewidth": 1.3, "axes.titlesize": 9.5, "axes.titlelocation": "left",
+    "axes.titlepad": 3.0, "axes.titleweight": "bold", "axes.titlecolor": INK, "axes.formatter.useoffset": False,
+    "legend.frameon": False, "legend.fontsize": 8.0, "axes.edgecolor": GREY, "axes.labelcolor": SCHEME["lead"][0],
+    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.8, "axes.grid": True,
+    "axes.axisbelow": True, "grid.color": LINE, "grid.linewidth": 0.7, "xtick.color": SOFT, "ytick.color": SOFT,
+    "xtick.major.size": 3.0, "ytick.major.size": 3.0, "path.simplify": True, "path.simplify_threshold": 0.2,
+    "svg.fonttype": "none", "svg.hashsalt": "rtcvt",
+}  # fmt: skip
 
 
 def css() -> str:

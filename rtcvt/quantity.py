@@ -17,22 +17,9 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 __all__ = [
-    "Unit",
-    "base_exponents",
-    "base_unit",
-    "conversion",
-    "defined",
-    "difference",
-    "is_quantity",
-    "is_torque",
-    "known_unit",
-    "shown",
-    "si_of",
-    "si_unit",
-    "spelled",
-    "to_si",
-    "wanted",
-]
+    "Unit", "base_exponents", "base_unit", "conversion", "defined", "difference", "is_quantity", "is_torque",
+    "known_unit", "shown", "si_of", "si_unit", "spelled", "to_si", "wanted",
+]  # fmt: skip
 
 _QUANTITY = re.compile(
     r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*"

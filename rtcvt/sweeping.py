@@ -519,17 +519,12 @@ class Sweep:
     def _about(self) -> dict[str, Any]:
         """Attributes by which two sweeps are the same."""
         return {
-            "unit": self.model.source,
-            "model": self.model.fidelity,
-            "parameters": self.model.p.tolist(),
-            "internal_step": self.model.internal_step,
-            "scenario": self.scenario.model_dump(mode="json"),
-            "step": self.step,
-            "every": self.every,
-            "method": self.design.method,
+            "unit": self.model.source, "model": self.model.fidelity, "parameters": self.model.p.tolist(),
+            "internal_step": self.model.internal_step, "scenario": self.scenario.model_dump(mode="json"),
+            "step": self.step, "every": self.every, "method": self.design.method,
             "axes": {a.variable.name: a.values.tolist() for a in self.design.axes},
             "signals": [v.name for v in self.signals],
-        }
+        }  # fmt: skip
 
     def _take(self, path: Path) -> None:
         """Values of a file of this sweep.

@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rtcvt.belt.layout import N_ARC, Arc, D
+from rtcvt.belt.layout import Arc, D
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
@@ -211,7 +211,7 @@ def cell_shares(unit: BeltUnit, full: Result) -> Array:
     """Shares of a wrap's belt that its cells hold, by tensions on the ANCF belt: (instants, pulleys, cells)."""
     assert unit.hybrid is not None
     model, path, cells = unit.build("hybrid"), unit.path(), unit.hybrid.cells
-    table = model.data[int(model.data[D.GEOMETRY]) :][: N_ARC * len(unit.pulleys)].reshape(-1, N_ARC)
+    table = model.data[int(model.data[D.GEOMETRY]) :][: len(Arc) * len(unit.pulleys)].reshape(-1, len(Arc))
     content = np.empty((full.fields["belt.s"].shape[0], len(unit.pulleys), cells))
     for k, (s, T) in enumerate(zip(full.fields["belt.s"], full.fields["belt.F"], strict=True)):
         for i, row in enumerate(table):

@@ -32,7 +32,7 @@ from xml.sax.saxutils import escape
 import h5py
 import numpy as np
 from damages import damaged
-from rows import text_of
+from rows import script, text_of
 
 from rtcvt import __main__
 from rtcvt.errors import InputError
@@ -596,27 +596,7 @@ def leaks(count: int, folder: Path) -> Outcome:
     return count, [f"{many - few - kept} kB for {count} instances"] if many - few - kept > 1000 else []
 
 
-WRITER = """
-import sys
-from pathlib import Path
-import numpy as np
-from rtcvt.errors import InputError
-from rtcvt.hil.plot import draw
-from rtcvt.hil.recorder import Channel, open_recorder
-count = 0
-try:
-    made = open_recorder(Path(sys.argv[1]), [Channel(f"x{k}", "1") for k in range(3)], "real-time run", {}, "text")
-    while count < 60_000:
-        made.append(np.random.default_rng(count).random((1000, 4)))
-        count += 1000
-    made.finish({"completed": True})
-    print(count)
-except InputError as error:
-    print(-1, error)
-except OSError as error:
-    made.abandon()
-    print(count, error.strerror)
-"""
+WRITER = script("attacks", "writer")
 
 
 def disks(count: int, folder: Path) -> Outcome:
@@ -789,24 +769,7 @@ def clocks(count: int, folder: Path) -> Outcome:
     return rounds.made, bad
 
 
-CAMPAIGN = """
-import random, signal, sys, threading, time
-import psutil
-from rtcvt.errors import InputError
-from rtcvt.processes import computed
-from instances import started
-def kill():
-    workers = [p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())]
-    if workers:
-        random.choice(workers).send_signal(signal.SIGKILL)
-threading.Timer(float(sys.argv[1]), kill).start()
-try:
-    found = {key: error for key, _, error in computed({k: (time.sleep, 0.3) for k in range(8)}, None, 2)}
-    print(len(found), *filter(None, found.values()))
-except InputError:
-    print("not begun")
-print(len(psutil.Process().children()))
-"""
+CAMPAIGN = script("attacks", "campaign")
 
 
 def workers(count: int, folder: Path) -> Outcome:

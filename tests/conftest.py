@@ -13,6 +13,7 @@ from hypothesis import settings
 from numba.core import config as numba_config
 from xdist.scheduler import LoadFileScheduling
 
+from rtcvt import cli
 from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
 from rtcvt.unitfile import shipped_units
@@ -112,3 +113,20 @@ def unit(request):
 @pytest.fixture(params=["rigid", "full"])
 def model(request, unit):
     return build_model(unit, request.param)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """A function that runs a command within this process: its exit code, standard output and standard error."""
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["rtcvt", *words])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run

@@ -101,10 +101,6 @@ def check(unit, given, progress):
 
 
 KIND = Kind(
-    names=("flywheel",),
-    title="flywheels",
-    read=lambda file: file.parse(Flywheel),
-    fidelities={"rigid": ""},
-    build=build,
-    check=Task(check),
-)
+    names=("flywheel",), title="flywheels", read=lambda file: file.parse(Flywheel), fidelities={"rigid": ""},
+    build=build, check=Task(check),
+)  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["DATA", "cases", "mistakes", "tables", "text_of"]
+__all__ = ["DATA", "cases", "mistakes", "script", "tables", "text_of"]
 
 DATA = Path(__file__).parent / "data"
 
@@ -19,6 +19,11 @@ def text_of(name: str) -> str:
 def tables(name: str) -> dict:
     """The tables of a TOML file of ``tests/data``."""
     return tomllib.loads(text_of(name))
+
+
+def script(group: str, name: str) -> str:
+    """A program of ``tests/data/scripts.toml``."""
+    return tables("scripts.toml")[group][name]
 
 
 def _rows(folder: str) -> Callable[[Callable], Callable]:

@@ -14,11 +14,10 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from commands import command_line
 from marks import slow
 from overwriting import READ, build, link, state
 from rich.text import Text
-from rows import mistakes
+from rows import mistakes, script
 from typer import Option, Typer
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -33,11 +32,10 @@ from rtcvt.unitfile import shipped_units
 
 
 @pytest.fixture
-def rtcvt(monkeypatch, capsys, tmp_path):
+def rtcvt(monkeypatch, command, tmp_path):
     """Run a command in an empty folder; returns exit code, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
-
-    return command_line(monkeypatch, capsys)
+    return command
 
 
 def test_help_of_every_command(rtcvt):
@@ -297,25 +295,7 @@ def test_native_unit_from_the_command_line(rtcvt, tmp_path):
         assert np.array_equal(ran[name].values, simulated[name].values)
 
 
-ENDED = """
-import os, signal, sys, time
-import rtcvt.__main__, rtcvt.cli, rtcvt.processes
-
-def command():
-    try:
-        os.kill(os.getpid(), signal.Signals[sys.argv[1]])
-        time.sleep(5)
-    except BaseException:
-        pass  # as libraries in C do
-    try:
-        time.sleep(5)
-    finally:
-        time.sleep(0.2)
-        print("cleaned", flush=True)
-
-rtcvt.cli.main = command
-rtcvt.__main__.main()
-"""
+ENDED = script("cli", "ended")
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 1), slow("SIGHUP", 1)])
@@ -363,22 +343,7 @@ def test_permitted_code_that_never_returns_is_ended(does, signals, code, said):
     assert process.returncode == code
 
 
-CAUGHT = """
-import os, signal, time
-import rtcvt.__main__, rtcvt.cli, rtcvt.processes
-
-def command():
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(5)
-    except KeyboardInterrupt:
-        rtcvt.processes.caught()
-    time.sleep(0.2)
-    print("summary", flush=True)
-
-rtcvt.cli.main = command
-rtcvt.__main__.main()
-"""
+CAUGHT = script("cli", "caught")
 
 
 def test_an_interrupt_that_was_caught_does_not_come_again():

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from commands import command_line
 from rows import mistakes
 
 import rtcvt
@@ -53,11 +52,11 @@ def test_an_output_that_is_full():
 
 
 @mistakes
-def test_a_command_whose_files_find_no_room(tmp_path, monkeypatch, capsys, words, message):
+def test_a_command_whose_files_find_no_room(tmp_path, monkeypatch, words, message, command):
     monkeypatch.chdir(tmp_path)
     rtcvt.load("differential").simulate(duration=0.01)  # machine code is there
     with small(resource.RLIM_INFINITY if "/dev/full" in words else 2048):
-        code, _, err = command_line(monkeypatch, capsys)(*words.split())
+        code, _, err = command(*words.split())
     assert code == 2
     assert message in err
     assert "Traceback" not in err

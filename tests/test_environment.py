@@ -9,7 +9,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from commands import command_line
 from rows import mistakes
 
 from rtcvt import environment, interface
@@ -114,8 +113,7 @@ def test_settings_change_no_byte_of_a_unit(tmp_path, unit, settings):
     pytest.param("export clutch --fmi 3 --no-check -o out.fmu", marks=pytest.mark.needs("cc")),
     pytest.param("ssp vehicle_wltc -o out.ssp", marks=pytest.mark.needs("cc")), "plot {run} -o out.svg",
     "plot {run} -o out.pdf"])  # fmt: skip
-def test_a_file_of_one_date_is_the_same_to_the_byte(monkeypatch, capsys, tmp_path, words):
-    command = command_line(monkeypatch, capsys)
+def test_a_file_of_one_date_is_the_same_to_the_byte(monkeypatch, tmp_path, words, command):
     run = tmp_path / "run.h5"
     assert command("simulate", "clutch", "-o", str(run))[0] == 0
     monkeypatch.setenv("SOURCE_DATE_EPOCH", SECONDS)

@@ -12,15 +12,9 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
 
 def test_there_are_notebooks():
     assert {p.stem for p in NOTEBOOKS} == {
-        "gear_train",
-        "ratio_control",
-        "supplied_tcu",
-        "full_model",
-        "slider_on_a_rod",
-        "reduced_rod",
-        "electric_car",
-        "toroidal_variator",
-    }
+        "gear_train", "ratio_control", "supplied_tcu", "full_model", "slider_on_a_rod", "reduced_rod",
+        "electric_car", "toroidal_variator",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

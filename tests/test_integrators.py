@@ -8,17 +8,7 @@ from instances import started
 from rows import cases
 
 from rtcvt.kind import load_unit
-from rtcvt.numerics.integrators import (
-    RK4,
-    ROSENBROCK,
-    STAGES,
-    rk4_new,
-    rk4_stage,
-    rosenbrock_matrix,
-    rosenbrock_new,
-    rosenbrock_solve,
-    rosenbrock_stage,
-)
+from rtcvt.numerics import integrators
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem
 from rtcvt.unitfile import parse_table
@@ -27,22 +17,22 @@ from rtcvt.unitfile import parse_table
 def advance(method, f, jacobian, x, h):
     """One step of either method for Python functions."""
     n = len(x)
-    x, k, stage_x = np.array(x, float), np.zeros(STAGES * n), np.zeros(n)
+    x, k, stage_x = np.array(x, float), np.zeros(integrators.STAGES * n), np.zeros(n)
     work = np.zeros(n * n + 2 * n)
-    if method == RK4:
-        for s in range(STAGES):
-            rk4_stage(s, n, h, x, k, stage_x)
+    if method == integrators.RK4:
+        for s in range(integrators.STAGES):
+            integrators.rk4_stage(s, n, h, x, k, stage_x)
             k[s * n : (s + 1) * n] = f(stage_x)
-        rk4_new(n, h, x, k)
+        integrators.rk4_new(n, h, x, k)
         return x
-    rosenbrock_matrix(n, h, np.ascontiguousarray(jacobian(x)).ravel(), work, 0, n * n)
+    integrators.rosenbrock_matrix(n, h, np.ascontiguousarray(jacobian(x)).ravel(), work, 0, n * n)
     value = f(x)
-    for s in range(STAGES):
+    for s in range(integrators.STAGES):
         if s >= 2:
-            rosenbrock_stage(s, n, x, k, stage_x)
+            integrators.rosenbrock_stage(s, n, x, k, stage_x)
             value = f(stage_x)
-        rosenbrock_solve(s, n, h, value, k, work, 0, n * n, n * n + n)
-    rosenbrock_new(n, x, k)
+        integrators.rosenbrock_solve(s, n, h, value, k, work, 0, n * n, n * n + n)
+    integrators.rosenbrock_new(n, x, k)
     return x
 
 
@@ -58,7 +48,7 @@ def orders(errors, factor=2.0):
     return [float(np.log(a / b) / np.log(factor)) for a, b in itertools.pairwise(errors)]
 
 
-@pytest.mark.parametrize(("method", "order"), [(RK4, 4), (ROSENBROCK, 3)])
+@pytest.mark.parametrize(("method", "order"), [(integrators.RK4, 4), (integrators.ROSENBROCK, 3)])
 def test_order_on_a_pendulum(method, order):
     def solve(n):
         x = np.array([1.0, 0.8])
@@ -66,7 +56,7 @@ def test_order_on_a_pendulum(method, order):
             x = advance(method, pendulum, pendulum_jacobian, x, 1.0 / n)
         return x
 
-    exact = solve(2048) if method == RK4 else solve(4096)
+    exact = solve(2048) if method == integrators.RK4 else solve(4096)
     measured = orders([np.abs(solve(n) - exact).max() for n in (8, 16, 32, 64)])
     assert all(abs(m - order) < 0.25 for m in measured), measured
 
@@ -75,7 +65,7 @@ def test_rosenbrock_is_l_stable():
     """Its stability function 1/(1 - z/2)^4 times a polynomial of degree 3 vanishes at infinity."""
 
     def growth(z):
-        return advance(ROSENBROCK, lambda x: z * x, lambda x: np.array([[z]]), [1.0], 1.0)[0]
+        return advance(integrators.ROSENBROCK, lambda x: z * x, lambda x: np.array([[z]]), [1.0], 1.0)[0]
 
     assert abs(growth(-1e8)) < 1e-6
     assert all(abs(growth(-z)) <= 1.0 for z in np.logspace(-3, 8, 200))
@@ -85,7 +75,7 @@ def test_rosenbrock_is_l_stable():
 def advance_complex(z):
     """Growth on x' = z x as a real system of two."""
     A = np.array([[z.real, -z.imag], [z.imag, z.real]])
-    x = advance(ROSENBROCK, lambda x: A @ x, lambda x: A, [1.0, 0.0], 1.0)
+    x = advance(integrators.ROSENBROCK, lambda x: A @ x, lambda x: A, [1.0, 0.0], 1.0)
     return complex(*x)
 
 

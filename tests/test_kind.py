@@ -19,7 +19,6 @@ import flywheel
 import fmpy
 import numpy as np
 import pytest
-from commands import command_line
 from fmpy.fmi2 import FMU2Slave
 from instances import started
 from pydantic import Field
@@ -194,16 +193,10 @@ def train_errors(unit, fidelity, settings, found):
 
 
 TRAIN = Kind(
-    names=("spring_mass",),
-    title="trains of masses and springs",
-    read=lambda file: file.parse(Train),
-    fidelities={"rigid": ""},
-    build=build_train,
-    page=train_page,
-    check=Task(train_check, takes=("settings",)),
-    figures=train_figures,
-    errors=train_errors,
-)
+    names=("spring_mass",), title="trains of masses and springs", read=lambda file: file.parse(Train),
+    fidelities={"rigid": ""}, build=build_train, page=train_page, check=Task(train_check, takes=("settings",)),
+    figures=train_figures, errors=train_errors,
+)  # fmt: skip
 
 TEXT = text_of("units/train.toml")
 
@@ -218,11 +211,6 @@ def train(tmp_path, monkeypatch):
     yield load_unit("train.toml")
     registry._registry().clear()
     registry._registry().update(known)
-
-
-@pytest.fixture
-def rtcvt(monkeypatch, capsys):
-    return command_line(monkeypatch, capsys)
 
 
 def test_records_are_complete():
@@ -262,16 +250,16 @@ def test_a_kind_without_a_page_of_its_own(train):
         assert word in html
 
 
-def test_show(train, rtcvt):
-    code, text, _ = rtcvt("show", "train.toml")
+def test_show(train, command):
+    code, text, _ = command("show", "train.toml")
     assert code == 0
     assert "train, a spring_mass: three masses in a row" in text
-    variables = json.loads(rtcvt("show", "train.toml", "--json")[1])["variables"]
+    variables = json.loads(command("show", "train.toml", "--json")[1])["variables"]
     assert variables["mass_3.m"] == {"causality": "parameter", "unit": "kg", "start": 0.5, "description": "mass 3"}
 
 
-def test_simulate(train, rtcvt, tmp_path):
-    code, text, _ = rtcvt("simulate", "train.toml", "-o", "run.h5", "--set", "train.d=0.1")
+def test_simulate(train, command, tmp_path):
+    code, text, _ = command("simulate", "train.toml", "-o", "run.h5", "--set", "train.d=0.1")
     assert code == 0
     assert "times real time" in text
     signals = read_recording(tmp_path / "run.h5").signals
@@ -279,22 +267,22 @@ def test_simulate(train, rtcvt, tmp_path):
     assert np.array_equal(signals["mass_3.x"].values, result["mass_3.x"])
 
 
-def test_check(train, rtcvt, tmp_path):
-    code, text, _ = rtcvt("check", "train.toml", "-o", "r.html", "--json", "c.json")
+def test_check(train, command, tmp_path):
+    code, text, _ = command("check", "train.toml", "-o", "r.html", "--json", "c.json")
     assert code == 0
     assert "exact" in text
     figures = json.loads((tmp_path / "c.json").read_text())
     assert set(figures["errors"]) == {"mass_1.x", "mass_2.x", "mass_3.x"}
     assert "mass_2.x" in (tmp_path / "r.html").read_text(encoding="utf-8")
-    code, _, err = rtcvt("check", "train.toml", "--set", "train.d=0.1")
+    code, _, err = command("check", "train.toml", "--set", "train.d=0.1")
     assert code == 1
     assert "failed: mass_1.x is off by" in err
-    assert rtcvt("check", "train.toml", "--scenario", "pull")[0] == 2
+    assert command("check", "train.toml", "--scenario", "pull")[0] == 2
 
 
-def test_export_native(train, rtcvt, tmp_path):
+def test_export_native(train, command, tmp_path):
     """The FMU gives the kernel's bits, and its page is the kind's own with the errors of its own check."""
-    code, text, _ = rtcvt("export", "train.toml", "--set", "mass_1.m=3")
+    code, text, _ = command("export", "train.toml", "--set", "mass_1.m=3")
     assert code == 0
     assert "model exchange" in text
     with zipfile.ZipFile(tmp_path / "train.fmu") as archive:
@@ -324,13 +312,13 @@ def test_export_native(train, rtcvt, tmp_path):
 
 
 @mistakes
-def test_mistakes(train, rtcvt, tmp_path, words, message):
+def test_mistakes(train, command, tmp_path, words, message):
     (tmp_path / "other.toml").write_text('kind = "ship"', encoding="utf-8")
     (tmp_path / "bad.toml").write_text(TEXT.replace("2 kg", "1 m"), encoding="utf-8")
     (tmp_path / "folder").mkdir()
     recording = simulate(build_train(train, "rigid"), train.scenario[0]).recording()
     write_recording(tmp_path / "folder" / "run.h5", recording, "simulation")
-    code, _, err = rtcvt(*words)
+    code, _, err = command(*words)
     assert code == 2
     assert message in err
 
@@ -339,11 +327,11 @@ FLYWHEEL = text_of("units/flywheel.toml")
 
 
 @pytest.mark.interpreted
-def test_a_part_is_its_equations(train, rtcvt, tmp_path):
+def test_a_part_is_its_equations(train, command, tmp_path):
     """One module of equations makes a kind with a check, an exact Jacobian and a flange that balances power."""
     register(flywheel.KIND)
     (tmp_path / "wheel.toml").write_text(FLYWHEEL, encoding="utf-8")
-    code, text, _ = rtcvt("check", "wheel.toml", "-o", "r.html")
+    code, text, _ = command("check", "wheel.toml", "-o", "r.html")
     assert code == 0
     assert "exact" in text
     one = started(load_unit("wheel.toml").build())

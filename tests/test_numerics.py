@@ -5,17 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtcvt.numerics import linalg
 from rtcvt.numerics.elementary import atan, cos, cube_root, exp, log, power, sin
-from rtcvt.numerics.linalg import (
-    core_lu,
-    core_memory,
-    core_solve,
-    lu,
-    lu_solve,
-    lu_solve_transposed,
-    ring_lu,
-    ring_solve,
-)
 
 
 @given(st.floats(-1e5, 1e5, exclude_min=True, exclude_max=True))
@@ -84,17 +75,17 @@ def test_solution_of_linear_systems(n, seed):
     A[0, 0] = 0.0 if n > 1 else A[0, 0]  # needs a row exchange
     w = np.concatenate([A.ravel(), np.zeros(n), b, b])
     pivot, first, second = n * n, n * n + n, n * n + 2 * n
-    lu(n, w, 0, pivot)
-    lu_solve(n, w, 0, pivot, first)
-    lu_solve_transposed(n, w, 0, pivot, second)
+    linalg.lu(n, w, 0, pivot)
+    linalg.lu_solve(n, w, 0, pivot, first)
+    linalg.lu_solve_transposed(n, w, 0, pivot, second)
     assert w[first : first + n] == pytest.approx(np.linalg.solve(A, b), rel=1e-9)
     assert w[second : second + n] == pytest.approx(np.linalg.solve(A.T, b), rel=1e-9)
 
 
 def test_a_singular_matrix_gives_no_exception():
     w = np.concatenate([np.ones(4), np.zeros(2), np.array([1.0, 2.0])])
-    lu(2, w, 0, 4)
-    lu_solve(2, w, 0, 4, 6)
+    linalg.lu(2, w, 0, 4)
+    linalg.lu_solve(2, w, 0, 4, 6)
     assert not np.all(np.isfinite(w[6:8]))
 
 
@@ -108,8 +99,8 @@ def test_a_ring_with_rows_of_another_size_behind_it():
     A[m:] *= 1e6
     b = rng.normal(size=n)
     w = np.concatenate([A.ravel(), np.zeros(n), b])
-    ring_lu(m, n, w, 0, n * n)
-    ring_solve(m, n, w, 0, n * n, n * n + n)
+    linalg.ring_lu(m, n, w, 0, n * n)
+    linalg.ring_solve(m, n, w, 0, n * n, n * n + n)
     assert w[n * n + n :] == pytest.approx(np.linalg.solve(A, b), rel=1e-9)
 
 
@@ -120,8 +111,8 @@ def test_followers_are_left_out_of_the_dense_system(followers):
     A, b = rng.normal(size=(n, n)), rng.normal(size=n)
     for k in range(n - followers, n):
         A[:k, k] = 0.0
-    w = np.concatenate([A.ravel(), b, np.zeros(core_memory(n))])
-    core_lu(n, h, w, 0, n * n + n)
-    core_solve(n, w, n * n + n, n * n)
+    w = np.concatenate([A.ravel(), b, np.zeros(linalg.core_memory(n))])
+    linalg.core_lu(n, h, w, 0, n * n + n)
+    linalg.core_solve(n, w, n * n + n, n * n)
     assert w[n * n + n] == n - followers
     assert w[n * n : n * n + n] == pytest.approx(np.linalg.solve(np.eye(n) - h * A, b), rel=1e-12)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rows import script
 
 from rtcvt import module_path
 
@@ -15,63 +16,9 @@ NAMES = (
     "subprocess", "tempfile", "threading", "asyncio", "distributed", "tornado", "string", "ssl", "concurrent",
     "pydantic", "ziglang",
 )  # fmt: skip
-STARTS = """
-import sys
-import rtcvt.__main__, rtcvt.cli
-
-PATH = "__import__('sys').path"
-
-def command():
-    from rtcvt import processes
-    from rtcvt.fmu.native.compiler import compiler
-    from rtcvt.processes import cluster_of
-
-    def python():
-        return eval(processes.run([sys.executable, "-c", "import random, sys; print(sys.path)"], check=True).stdout)
-
-    found = [python(), sys.path]
-    processes.run([*compiler("linux64"), "--version"], check=True)
-    with processes.pool(1) as pool:
-        found.append(pool.submit(eval, PATH).result())
-    with cluster_of(None, 1) as client:
-        found += [client.submit(eval, PATH).result(), python()]
-    print(found)
-
-rtcvt.cli.main = command
-if __name__ == "__main__":
-    rtcvt.__main__.main()
-"""
-STOPPED = """
-import os, signal, threading, time
-import rtcvt.__main__, rtcvt.cli
-
-def stop():
-    while not any("worker-" in name for _, *names in os.walk(os.environ["TMPDIR"]) for name in sum(names, [])):
-        time.sleep(0.005)  # folders come and go while it looks, which rglob does not bear
-    os.kill(os.getpid(), signal.SIGTERM)
-
-def command():
-    from rtcvt.processes import cluster_of
-    threading.Thread(target=stop, daemon=True).start()
-    with cluster_of(None, 1):
-        time.sleep(60)
-
-rtcvt.cli.main = command
-if __name__ == "__main__":
-    rtcvt.__main__.main()
-"""
-SCRIPT = """
-import mine, os, sys
-from rtcvt import processes
-
-if __name__ == "__main__":
-    before = sys.path.copy(), dict(os.environ)
-    with processes.pool(1) as pool:
-        assert pool.submit(eval, "__import__('mine').one").result() == mine.one
-        assert os.environ["PYTHONSAFEPATH"] == "1"
-    assert "No module named 'mine'" in processes.run([sys.executable, "-c", "import mine"], cwd=sys.path[0]).stderr
-    assert before == (sys.path, dict(os.environ))
-"""
+STARTS = script("processes", "starts")
+STOPPED = script("processes", "stopped")
+SCRIPT = script("processes", "script")
 
 
 @pytest.fixture

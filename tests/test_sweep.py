@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import command_line
 from distributed import LocalCluster
 from rows import DATA, mistakes
 
@@ -132,10 +131,9 @@ def _dies(*_):
     raise OSError("no more memory")
 
 
-def test_a_sweep_without_a_cluster_leaves_no_file(tmp_path, monkeypatch, capsys):
+def test_a_sweep_without_a_cluster_leaves_no_file(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    run = command_line(monkeypatch, capsys)
-    code, _, told = run("sweep", "toroidal_kers", "--set", "gear.d.J=0.1, 0.2", "--scheduler", "nosuch://1:2")
+    code, _, told = command("sweep", "toroidal_kers", "--set", "gear.d.J=0.1, 0.2", "--scheduler", "nosuch://1:2")
     assert code == 2
     assert "--scheduler = 'nosuch://1:2': address of a dask scheduler" in told.replace("\n", " ")
     assert not list(tmp_path.iterdir())
@@ -185,7 +183,7 @@ def test_samples_are_in_their_box():
 
 
 @pytest.mark.parametrize(("method", "samples"), [("morris", 10), ("saltelli", 1024)])
-def test_what_results_depend_on(tmp_path, monkeypatch, capsys, method, samples):
+def test_what_results_depend_on(tmp_path, monkeypatch, method, samples, command):
     """A law y = a + 2 b c of its inputs, whose indices are known."""
     pytest.importorskip("SALib")
     monkeypatch.chdir(tmp_path)
@@ -213,14 +211,13 @@ y = { value = "z" }
         np.testing.assert_allclose([found["sigma"][k] for k in (0, 3)], [0, 0], atol=1e-12)
         assert min(found["sigma"][1:3]) > 1.0
     assert len(picture(Path("s.nc")).axes) == 1
-    run = command_line(monkeypatch, capsys)
     given = [word for name in "abcd" for word in ("--set", f"{name}=-1:1")]
     Path("x.toml").write_text('name = "x"\nduration = "10 ms"\n')
     kind = {"saltelli": "sobol"}.get(method, method)
-    code, told, failed = run("sweep", "law.toml", *given, "--sensitivity", kind, "--samples", "4", "-s", "x.toml")
+    code, told, failed = command("sweep", "law.toml", *given, "--sensitivity", kind, "--samples", "4", "-s", "x.toml")
     assert (code, failed) == (0, "")
     assert "depends on" in told
-    assert run("sweep", "law.toml", *given, "--sensitivity", "sobol", "--samples", "3", "-s", "x.toml")[0] == 2
+    assert command("sweep", "law.toml", *given, "--sensitivity", "sobol", "--samples", "3", "-s", "x.toml")[0] == 2
 
 
 @mistakes
@@ -232,34 +229,32 @@ def test_mistakes(given, options, message):
 
 
 @pytest.mark.parametrize("sizes", [(3,), (3, 2), (2, 2, 2)])
-def test_the_command_and_its_pictures(tmp_path, monkeypatch, capsys, sizes):
+def test_the_command_and_its_pictures(tmp_path, monkeypatch, command, sizes):
     monkeypatch.chdir(tmp_path)
-    run = command_line(monkeypatch, capsys)
     names = ("gear.d.J=0.1 kg.m2:0.2 kg.m2", "control.K_theta=0.5:2", "shaft.w=50 rad/s:60 rad/s")
     given = [word for name, n in zip(names, sizes, strict=False) for word in ("--set", f"{name}:{n}")]
     scenario = tmp_path / "short.toml"
     scenario.write_text('name = "short"\nduration = "0.2 s"\n')
-    command = ["sweep", "toroidal_kers", *given, "--signal", "storage.*", "-s", "short.toml", "--json", "f.json"]
-    code, told, failed = run(*command)
+    words = ["sweep", "toroidal_kers", *given, "--signal", "storage.*", "-s", "short.toml", "--json", "f.json"]
+    code, told, failed = command(*words)
     assert (code, failed) == (0, "")
     assert f"{np.prod(sizes)} points" in told
     assert "million steps a second" in told
-    assert run("plot", "sweep.nc")[0] == 0
+    assert command("plot", "sweep.nc")[0] == 0
     assert Path("sweep.png").stat().st_size > 5000
     assert len(picture(Path("sweep.nc")).axes) == {1: 1, 2: 2, 3: 1}[len(sizes)]
     assert rtcvt.sweep is not None
 
 
-def test_a_simulation_keeps_what_is_asked_for(tmp_path, monkeypatch, capsys):
+def test_a_simulation_keeps_what_is_asked_for(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    run = command_line(monkeypatch, capsys)
     whole = load("toroidal_kers").simulate()
-    command = ("simulate", "toroidal_kers", "-o", "kept.h5", "--signal", "storage.*", "--rate", "50 ms")
-    assert run(*command)[0] == 0
+    words = ("simulate", "toroidal_kers", "-o", "kept.h5", "--signal", "storage.*", "--rate", "50 ms")
+    assert command(*words)[0] == 0
     kept = rtcvt.read("kept.h5")
     assert list(kept.names) == ["storage.E"]
     np.testing.assert_array_equal(kept["storage.E"], whole["storage.E"][::50])
-    assert "did you mean" in run(*command[:-3], "storage.F")[2]
+    assert "did you mean" in command(*words[:-3], "storage.F")[2]
 
 
 TUNED = Scenario(name="tuned", duration=3.0, inputs=INPUTS,

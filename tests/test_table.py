@@ -5,8 +5,10 @@ import pytest
 from marks import slow
 from numba.core.caching import NullCache
 
+from rtcvt.fmu.translate import translate
 from rtcvt.kernel import kernel
 from rtcvt.kind import kinds, load_unit
+from rtcvt.model.accessors import block, field, listed, member, row, value, whole
 from rtcvt.table import Constants, Places, Row, Rows, Table
 from rtcvt.unitfile import shipped_units
 
@@ -49,6 +51,19 @@ def test_constants_know_their_tables_and_blocks():
     data.table(D.LIST, [7.0, 8.0])
     assert data.place_blocks() == 7
     assert data.array().tolist() == [2.0, 4.0, 0.0, 4.0, 7.0, 8.0]
+
+
+def test_accessors_read_sizes_places_and_members():
+    """Each is a kernel of its own, in C with constants that have its name."""
+    data = np.array([2.0, 4.0, 10.0, 1.0, 7.0, 8.0])  # n, place of the list, and of two blocks of scratch
+    parts, number = whole("parts", D.N), listed("number", D.LIST)
+    pair, block_of = row("pair", D.W_A, Y), block("block_of", D.W_B, parts)
+    last, own = member("last", row("places", D.LIST), D.LIST), field("own", D.W_A)
+    assert (parts(data), number(1, data), pair(3, data), block_of(2, data)) == (2, 8, 10 + 3 * len(Y), 1 + 2 * 2)
+    assert (last(0, data), own(2, data), value("mass", D.W_B)(1, np.array([0.0, 0.0, 5.0]), data)) == (8, 7, 5.0)
+    c = translate({"rt_pair": (pair, ["int64", "constants"]), "rt_parts": (parts, ["constants"])})
+    assert "RT_PAIR_AT = 2;" in c
+    assert "RT_PARTS_AT = 0;" in c
 
 
 def test_kernels_index_with_rows():

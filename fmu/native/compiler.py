@@ -41,17 +41,9 @@ _MACHINES = {
 HEADERS = {2: ("fmi2Functions.h", "fmi2FunctionTypes.h", "fmi2TypesPlatform.h"),
            3: ("fmi3Functions.h", "fmi3FunctionTypes.h", "fmi3PlatformTypes.h")}  # fmt: skip
 FLAGS = [
-    "-std=c99",
-    "-O2",
-    "-fPIC",
-    "-shared",
-    "-DFMI2_OVERRIDE_FUNCTION_PREFIX",
-    "-DFMI3_OVERRIDE_FUNCTION_PREFIX",
-    "-fvisibility=hidden",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-s",
-]
+    "-std=c99", "-O2", "-fPIC", "-shared", "-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-DFMI3_OVERRIDE_FUNCTION_PREFIX",
+    "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-s",
+]  # fmt: skip
 FLAGS_32 = ["-msse2", "-mfpmath=sse", "-mstackrealign"]  # doubles of 64 bits, from hosts whose stack is not aligned too
 
 

@@ -377,16 +377,10 @@ def _model_body(model: Model, fmi: Version) -> str:
     table = unit_variables(model, fmi)
     lengths = array_lengths(table) if fmi == 3 else [1] * len(table)
     sizes = {
-        "N_P": len(model.p),
-        "N_DATA": len(model.data),
-        "N_U": len(model.select("input")),
-        "N_X": len(model.states),
-        "N_Y": len(model.select("output")),
-        "N_WORK": model.n_work,
-        "N_VARIABLES": len(table),
-        "N_PARAMETERS": len(model.select("parameter")),
-        "STATUS_FAILED": FAILED,
-    }
+        "N_P": len(model.p), "N_DATA": len(model.data), "N_U": len(model.select("input")), "N_X": len(model.states),
+        "N_Y": len(model.select("output")), "N_WORK": model.n_work, "N_VARIABLES": len(table),
+        "N_PARAMETERS": len(model.select("parameter")), "STATUS_FAILED": FAILED,
+    }  # fmt: skip
     lines = ["enum {", ",\n".join(f"    {name} = {value}" for name, value in sizes.items()), "};", ""]
     inner = math.inf if model.internal_step is None else model.internal_step
     lines += [f"static const double STEP_SIZE = {_number(model.step_size)}; /* [s] */"]

@@ -63,19 +63,12 @@ def write_sheet(
         The scenario to run, if there is a binary for this machine; without it nothing is measured.
     """
     found: dict[str, Any] = {
-        "unit": model.name,
-        "model": model.fidelity,
-        "rtcvt": __version__,
-        "guid": about["guid"],
+        "unit": model.name, "model": model.fidelity, "rtcvt": __version__, "guid": about["guid"],
         "numbers": "double precision (IEEE 754 binary64) throughout, tables included",
-        "table_bytes": 8 * len(model.data),
-        "tasks": 1,
-        "period_s": model.step_size,
-        "scheduled_execution": SCHEDULED,
-        "profiles": _profiles(model) if about["fmi"] == 3 else [],
-        "binaries": {p.parent.name: _sizes(p) for p in sorted((root / "binaries").glob("*/*"))},
-        "measured": None,
-    }
+        "table_bytes": 8 * len(model.data), "tasks": 1, "period_s": model.step_size,
+        "scheduled_execution": SCHEDULED, "profiles": _profiles(model) if about["fmi"] == 3 else [],
+        "binaries": {p.parent.name: _sizes(p) for p in sorted((root / "binaries").glob("*/*"))}, "measured": None,
+    }  # fmt: skip
     if scenario is not None:
         found["measured"] = _measured(root, model, about, rows, lengths, scenario)
     folder = root / "documentation"
@@ -205,14 +198,10 @@ def _measured(root: Path, model: Model, about: Mapping[str, Any], rows: Rows, le
     mhz = _processor("cpu MHz")
     return {
         "machine": _processor("model name") or platform.processor() or platform.machine(),
-        "mhz": float(mhz) if mhz else None,
-        "scenario": scenario.name,
-        "steps": n,
-        "instance_bytes": memory,
-        "step_us": {"median": float(np.median(times)), "longest": float(times.max())},
-        "regimes": regimes,
+        "mhz": float(mhz) if mhz else None, "scenario": scenario.name, "steps": n, "instance_bytes": memory,
+        "step_us": {"median": float(np.median(times)), "longest": float(times.max())}, "regimes": regimes,
         "not_counted": why,
-    }
+    }  # fmt: skip
 
 
 def _processor(key: str) -> str:

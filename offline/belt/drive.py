@@ -167,15 +167,9 @@ def _sheaves(unit: BeltUnit) -> Sheaves:
         if p.load:
             w[i, : loads[i]], tau[i, : loads[i]] = p.load.w, p.load.tau
     return Sheaves(
-        np.array([p.inertia for p in pulleys]),
-        np.array([p.friction for p in pulleys]),
-        np.where(moved, np.cumsum(moved) - 1, -1).astype(np.int64),
-        w,
-        tau,
-        loads,
-        arms(unit),
-        shafts(unit),
-    )
+        np.array([p.inertia for p in pulleys]), np.array([p.friction for p in pulleys]),
+        np.where(moved, np.cumsum(moved) - 1, -1).astype(np.int64), w, tau, loads, arms(unit), shafts(unit),
+    )  # fmt: skip
 
 
 def _work(x: Motion, s: Sheaves) -> Work:
@@ -410,14 +404,10 @@ def record(run: Run, file: Path, scenario: Scenario) -> None:
     unit = run.drive.unit
     assert unit.ancf is not None
     attributes = {
-        "model": "ancf",
-        "scenario": scenario.model_dump_json(),
-        "settings": unit.ancf.model_dump_json(),
-        "complete": run.complete,
-        "step": run.drive.step,
-        "element_length": run.drive.cable.L,
+        "model": "ancf", "scenario": scenario.model_dump_json(), "settings": unit.ancf.model_dump_json(),
+        "complete": run.complete, "step": run.drive.step, "element_length": run.drive.cable.L,
         **{f"count {key}": value for key, value in run.counts.items()},
-    }
+    }  # fmt: skip
     found = signals(run)
     for key in _state(run.drive):
         found[f"state.{key}"] = Signal(getattr(run.last, key), "1", "at the end, SI units")

@@ -130,27 +130,14 @@ def work(n: int, sheaves: int, free: int, segments: int, arms: int = 0, shafts: 
     border = free + arms
     S = np.zeros((6 + border, 4 + border))
     return Work(
-        D=np.zeros((n, 4, 4)),
-        G=np.zeros((n, 4, 8 + border)),
-        N=np.zeros((n, 4, 4)),
-        F=np.zeros((n, 4 + border, 4)),
-        S=S,
-        c=S[-1],
-        res=np.zeros((n, 4)),
-        res_w=np.zeros(sheaves),
-        res_arm=np.zeros(arms),
-        pull=np.zeros((sheaves, 2)),
-        dry=np.zeros((arms, 2)),
-        hung=np.zeros((shafts, 3)),
+        D=np.zeros((n, 4, 4)), G=np.zeros((n, 4, 8 + border)), N=np.zeros((n, 4, 4)), F=np.zeros((n, 4 + border, 4)),
+        S=S, c=S[-1], res=np.zeros((n, 4)), res_w=np.zeros(sheaves), res_arm=np.zeros(arms),
+        pull=np.zeros((sheaves, 2)), dry=np.zeros((arms, 2)), hung=np.zeros((shafts, 3)),
         start=np.zeros((sheaves, n, segments, 3)),
-        before=motion(np.zeros((n, 4)), sheaves, segments, arms, shafts, directions),
-        given=np.zeros(sheaves),
-        pairs=np.zeros((sheaves * n, 2), dtype=np.int64),
-        contact=scratch(segments),
-        account=ledger(sheaves, n, segments),
-        booked=np.zeros(len(WORKS)),
-        slides=np.zeros((sheaves, directions, 2)),
-    )
+        before=motion(np.zeros((n, 4)), sheaves, segments, arms, shafts, directions), given=np.zeros(sheaves),
+        pairs=np.zeros((sheaves * n, 2), dtype=np.int64), contact=scratch(segments),
+        account=ledger(sheaves, n, segments), booked=np.zeros(len(WORKS)), slides=np.zeros((sheaves, directions, 2)),
+    )  # fmt: skip
 
 
 @compiled

@@ -23,6 +23,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import BSpline
 
 from rtcvt.belt.geometry import BeltPath, belt_path
 
@@ -50,9 +51,6 @@ class Basis:
 def spline_basis(length: float, n: int, degree: int = 4) -> Basis:
     """Periodic B-splines on `n` equal intervals of a closed belt.
 
-    At the distance of x intervals from its start a spline is (Schoenberg 1946)
-    ``B(x) = 1/p! sum_k (-1)^k binom(p + 1, k) (x - k)_+^p``.
-
     Parameters
     ----------
     length : float
@@ -64,17 +62,11 @@ def spline_basis(length: float, n: int, degree: int = 4) -> Basis:
     """
     if degree < 3 or n <= degree:
         raise ValueError(f"a degree of at least 3 and more functions than that: degree {degree}, {n} functions")
-    h = length / n
+    h, first = length / n, BSpline.basis_element(np.arange(degree + 2.0))
 
     def values(s: Array, order: int) -> Array:
         x = np.mod(np.asarray(s, dtype=float)[:, None] / h - np.arange(n), n)
-        power = degree - order
-        found = np.zeros_like(x)
-        for k in range(degree + 2):
-            beyond = x - k
-            part = np.where(beyond >= 0.0, np.abs(beyond) ** power, 0.0)
-            found += (-1) ** k * math.comb(degree + 1, k) * part
-        return np.where(x < degree + 1, found, 0.0) / (math.factorial(power) * h**order)
+        return np.where(x < degree + 1, first.derivative(order)(x), 0.0) / h**order
 
     return Basis(h * np.arange(n + 1, dtype=np.float64), values)
 

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.html import COLOURS, figure, number, percent, table, text
 from rtcvt.look import GREY, LINE
+from rtcvt.offline import pictures
 from rtcvt.offline.belt import mass_on_friction, sheave_on_cable, studies
 from rtcvt.offline.belt.results import Result
 from rtcvt.offline.belt.runs import full_model
-from rtcvt.offline.belt.verification import SOURCE, UNITS, Comparison, Verification, capstan_curve
-from rtcvt.offline.pictures import cards, compared, drawing, mark, names_beside, report, thin, under, verdict
+from rtcvt.offline.belt.verification import SOURCE, UNITS, Comparison, SignalError, Verification, capstan_curve
+from rtcvt.offline.pictures import compared, drawing, thin, under
 
 Array = NDArray[np.float64]
 Lines = Sequence[tuple[str, Array, Array]]  # label, x, y
@@ -54,7 +55,7 @@ def report_page(v: Verification, estimated: str = "") -> str:
         parts.append(under("studies", "Parameter studies in numbers", *_studies(v)))
     elif v.unit.name in SOURCE:
         parts.append(under("figures", "Figures 10 to 17 of the source", *_kubas_figures(v), always=True))
-    return report(title, v.unit.description, parts)
+    return pictures.report(title, v.unit.description, parts)
 
 
 # --- summary
@@ -64,7 +65,7 @@ def _verdict(v: Verification) -> str:
     every = (*v.comparisons, *v.drawn)
     count = sum(len(c.errors) for c in every)
     cases = f"{len(every)} load cases"
-    return verdict(
+    return pictures.verdict(
         [text(f) for f in v.failures],
         f"all {count} errors on {cases} are within their limits.",
         f"{len(v.failures)} of {count} errors on {cases} exceed their limits.",
@@ -85,7 +86,7 @@ def _cards(v: Verification) -> str:
     if v.quotes:
         good = sum(q.holds is True for q in v.quotes)
         shown.append((f"{good} of {len(v.quotes)}", f"numbers and statements of {SOURCE[v.unit.name]} agree"))
-    return cards(shown)
+    return pictures.cards(shown)
 
 
 def _glance(v: Verification, estimated: str) -> str:
@@ -159,25 +160,19 @@ def _drawn(v: Verification) -> str:
 
 def _errors(comparisons: Sequence[Comparison], first: int = 1) -> str:
     """Tables of errors and of costs; `first` is the number of the first case in the report."""
-    names = list(dict.fromkeys(e.name for c in comparisons for e in c.errors))
-    found = {(e.name, k): e for k, c in enumerate(comparisons) for e in c.errors}
 
-    def cell(name: str, k: int) -> str:
-        e = found.get((name, k))
-        if e is None:
-            return ""
+    def cell(e: SignalError) -> str:
         shown = percent(e.smooth)
         if e.ripple > 0.0:
             shown += f" ({100.0 * e.nrms:.1f}; {100.0 * e.ripple:.1f})"
-        return shown if e.smooth <= e.limit else mark(False, shown)
+        return shown if e.smooth <= e.limit else pictures.mark(False, shown)
 
-    head = ("signal", *(f'<a href="#case-{k}">{text(c.title)}</a>' for k, c in enumerate(comparisons, first)))
-    rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(comparisons)))) for n in names]
+    cases = {f"case-{k}": (c.title, c.errors) for k, c in enumerate(comparisons, first)}
     cost = [(text(c.title), number(float(c.full.time[-1])), number(c.full.cost, 3), number(c.real_time_us, 3),
              "" if c.full.strayed is None else percent(c.full.strayed)) for c in comparisons]  # fmt: skip
     lost = "energy of the full run unaccounted for, of the work put in"
     costs = ("load case", "machine time [s]", "full run [s, wall clock]", "real-time step [µs]", lost)
-    return table(head, rows, range(1, len(head))) + table(costs, cost, (1, 2, 3, 4))
+    return pictures.error_matrix(cases, cell) + table(costs, cost, (1, 2, 3, 4))
 
 
 def _discretisation(v: Verification) -> str:
@@ -218,7 +213,7 @@ def _comparison(c: Comparison, k: int) -> str:
 
 
 def _quotes(v: Verification) -> str:
-    said = {None: "", True: mark(True, "agrees"), False: mark(False, "differs")}
+    said = {None: "", True: pictures.mark(True, "agrees"), False: pictures.mark(False, "differs")}
     rows = [(text(q.scenario), text(q.name), text(q.printed), text(q.ours), said[q.holds]) for q in v.quotes]
     return table(("section", "", "printed", "ours", ""), rows)
 
@@ -243,7 +238,7 @@ def _panel(ax: Axes, title: str, across: str, up: str, lines: Lines, zones: Sequ
         ax.plot(x, y, color=COLOURS[k % len(COLOURS)], lw=1.2, label=label or None, zorder=3 - 0.1 * k)
     ax.set(title=title, ylabel=up, xlabel=across)
     if len(lines) > 1:
-        names_beside(ax)
+        pictures.names_beside(ax)
 
 
 def _field(r: Result, group: str, name: str, at: int = -1) -> tuple[Array, Array]:
@@ -279,7 +274,7 @@ def _pressed() -> str:
                 errors = [abs(getattr(r, key) - getattr(reference, key)) for r in found]
                 ax.loglog(sheave_on_cable.ELEMENTS, errors, "o-", ms=3.5, lw=1.2, color=COLOURS[k], label=f"{segments}")
             ax.set(xlabel="elements", ylabel=up)
-        names_beside(grid[0, 1])
+        pictures.names_beside(grid[0, 1])
     return shown("Fig. 10: a sheave pressed against a cable, by elements and segments of each, against 128 of 12.")
 
 

@@ -437,15 +437,10 @@ def write_run(path: Path, run: Run, unit: BeltUnit, scenario: Scenario) -> None:
         The file cannot be written; no partial file remains.
     """
     about = {
-        "model": "elements",
-        "scenario": scenario.model_dump_json(),
-        "settings": _elements(unit).model_dump_json(),
-        "complete": run.complete,
-        "element_length": run.drive.l,
-        "step": run.step,
-        "accepted": run.accepted,
+        "model": "elements", "scenario": scenario.model_dump_json(), "settings": _elements(unit).model_dump_json(),
+        "complete": run.complete, "element_length": run.drive.l, "step": run.step, "accepted": run.accepted,
         "rejected": run.rejected,
-    }
+    }  # fmt: skip
     write_recording(path, Recording(run.time, signals(run, unit), about, unit.text), "belt drive, full model")
 
 

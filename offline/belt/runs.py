@@ -82,13 +82,9 @@ def estimated(unit: BeltUnit) -> tuple[BeltUnit, str]:
     by_area = belt.mass / belt.width
     elements = int(np.clip(np.ceil(path.length / (0.2 * path.radius.min())), 60, 1000))
     values: dict[str, Any] = {
-        "k_c": k_c,
-        "d_c": 0.5 * float(np.sqrt(k_c * by_area)),
-        "mu": unit.hybrid.mu,
-        "mu_k": mu_k,
-        "mu_v": 2.0 * float(np.sqrt(mu_k * by_area)),
-        "elements": elements,
-    }
+        "k_c": k_c, "d_c": 0.5 * float(np.sqrt(k_c * by_area)), "mu": unit.hybrid.mu, "mu_k": mu_k,
+        "mu_v": 2.0 * float(np.sqrt(mu_k * by_area)), "elements": elements,
+    }  # fmt: skip
     units = {"k_c": "N/m3", "d_c": "N.s/m3", "mu_k": "N/m3", "mu_v": "N.s/m3"}
     lines = [f'{k} = "{v:.3g} {units[k]}"' if k in units else f"{k} = {v:g}" for k, v in values.items()]
     return unit.model_copy(update={"ancf": AncfModel(**values)}), "\n".join(["[ancf]   # estimated", *lines])
@@ -199,16 +195,12 @@ def figures(outcome: Outcome) -> dict[str, Any]:
     names = list(unit.pulleys)
     spans = [f"{a}_{b}.F" for a, b in zip(names, names[1:] + names[:1], strict=True)]
     values: dict[str, Any] = {
-        "unit": unit.name,
-        "model": full_model(unit),
-        "scenario": outcome.scenario.name,
-        "status": "complete" if run.complete else "partial",
-        "time_s": float(run.time[-1]),
-        "frames": int(run.time.size),
-        "speed_rad_s": {n: float(found[f"{n}.w"].values[late].mean()) for n in names},
+        "unit": unit.name, "model": full_model(unit), "scenario": outcome.scenario.name,
+        "status": "complete" if run.complete else "partial", "time_s": float(run.time[-1]),
+        "frames": int(run.time.size), "speed_rad_s": {n: float(found[f"{n}.w"].values[late].mean()) for n in names},
         "belt_torque_Nm": {n: float(found[f"{n}.M"].values[late].mean()) for n in names},
         "tension_N": {s[:-2]: float(found[s].values[late].mean()) for s in spans},
-    }
+    }  # fmt: skip
     if isinstance(run, drive.Run):
         rest, put_in = float(unaccounted(run.energy)[-1]), float(found["energy.input"].values[-1])
         values |= {"elements": run.q.shape[1], "steps": run.counts["steps"]}

@@ -64,22 +64,9 @@ def press(elements: int, segments: int) -> SheaveOnCable:
     S, dS, _ = shape(np.linspace(0.0, L, segments + 1), L)
     mu, law = sliding([0.0])
     con = Contact(
-        np.array([[0.0, RADIUS]]),
-        np.array([RADIUS]),
-        np.zeros(1),
-        S,
-        dS,
-        L / segments,
-        K_C * L / segments,
-        0.0,
-        0.0,
-        mu,
-        0.0,
-        0.0,
-        False,
-        law,
-        *standing(1),
-    )
+        np.array([[0.0, RADIUS]]), np.array([RADIUS]), np.zeros(1), S, dS, L / segments, K_C * L / segments, 0.0,
+        0.0, mu, 0.0, 0.0, False, law, *standing(1),
+    )  # fmt: skip
     q = np.zeros((n + 1, 4))
     q[:, 0], q[:, 2] = np.linspace(-0.5 * LENGTH, 0.5 * LENGTH, n + 1), 1.0
     state = np.zeros((1, n, segments, 3))

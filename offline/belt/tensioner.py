@@ -42,19 +42,14 @@ def arms(unit: BeltUnit) -> Arms:
     pulleys, found = list(unit.pulleys.values()), unit.arms
     pivot = np.array([a.pivot for a in found.values()]).reshape(-1, 2)
     return Arms(
-        np.array(list(found), dtype=np.int64),
-        pivot,
+        np.array(list(found), dtype=np.int64), pivot,
         np.array([pulleys[i].center for i in found]).reshape(-1, 2) - pivot,
-        np.array([a.inertia for a in found.values()]),
-        np.array([a.stiffness for a in found.values()]),
-        np.array([preload(unit, i) for i in found]),
-        np.array([a.damping for a in found.values()]),
-        np.array([a.friction for a in found.values()]),
-        np.array([a.friction_stiffness for a in found.values()]),
+        np.array([a.inertia for a in found.values()]), np.array([a.stiffness for a in found.values()]),
+        np.array([preload(unit, i) for i in found]), np.array([a.damping for a in found.values()]),
+        np.array([a.friction for a in found.values()]), np.array([a.friction_stiffness for a in found.values()]),
         np.array([a.stops for a in found.values()]).reshape(-1, 2),
-        np.array([a.stop_stiffness for a in found.values()]),
-        np.array([a.stop_damping for a in found.values()]),
-    )
+        np.array([a.stop_stiffness for a in found.values()]), np.array([a.stop_damping for a in found.values()]),
+    )  # fmt: skip
 
 
 @compiled

@@ -26,25 +26,7 @@ from rtcvt.offline.nonsmooth.time_stepping import (
 )
 
 __all__ = [
-    "ContactProblem",
-    "ContactSolution",
-    "Contacts",
-    "ConvergenceError",
-    "LcpSolution",
-    "Restitution",
-    "Step",
-    "System",
-    "Trajectory",
-    "contact",
-    "contact_problem",
-    "half_explicit_step",
-    "impact",
-    "integrate",
-    "integrate_controlled",
-    "lcp",
-    "lemke",
-    "newton_law",
-    "poisson_law",
-    "proximal",
-    "time_stepping",
-]
+    "ContactProblem", "ContactSolution", "Contacts", "ConvergenceError", "LcpSolution", "Restitution", "Step", "System",
+    "Trajectory", "contact", "contact_problem", "half_explicit_step", "impact", "integrate", "integrate_controlled",
+    "lcp", "lemke", "newton_law", "poisson_law", "proximal", "time_stepping",
+]  # fmt: skip

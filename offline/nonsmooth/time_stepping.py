@@ -196,14 +196,10 @@ def _first(system: System, t: float, q: ArrayLike, u: ArrayLike) -> Step:
 
 def _trajectory(steps: list[Step], rejected: int) -> Trajectory:
     return Trajectory(
-        np.array([s.t for s in steps]),
-        np.array([s.q for s in steps]),
-        np.array([s.u for s in steps]),
-        np.array([s.gap for s in steps]),
-        np.array([s.impulse for s in steps]),
-        max(s.residual for s in steps),
+        np.array([s.t for s in steps]), np.array([s.q for s in steps]), np.array([s.u for s in steps]),
+        np.array([s.gap for s in steps]), np.array([s.impulse for s in steps]), max(s.residual for s in steps),
         rejected,
-    )
+    )  # fmt: skip
 
 
 def integrate(

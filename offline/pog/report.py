@@ -19,19 +19,8 @@ from rtcvt.environment import now
 from rtcvt.html import error_table, figure, number, percent, quantity, table, text
 from rtcvt.kernel import SATURATED
 from rtcvt.look import AMBER, COLOURS, INK, RIGID, SHADE, variable
-from rtcvt.offline.pictures import (
-    INTERVALS,
-    cards,
-    compared,
-    drawing,
-    mark,
-    names_beside,
-    note_right,
-    report,
-    thin,
-    under,
-    verdict,
-)
+from rtcvt.offline import pictures
+from rtcvt.offline.pictures import note_right
 from rtcvt.offline.pog.check import Check, ScenarioCheck
 from rtcvt.offline.toroidal.charts import tilt_figure
 from rtcvt.offline.toroidal.drive import Drive
@@ -87,15 +76,16 @@ def report_page(check: Check) -> str:
         schematic(unit, values),
         _glance(check),
         "</div>\n",
-        under("errors", "Errors", _errors(check)),
+        pictures.under("errors", "Errors", _errors(check)),
         *(_scenario(s, unit, k) for k, s in enumerate(check.scenarios, 1)),
-        under("traction", "Traction", _traction(check)),
-        under("machine", "Machine", machine(unit, values)),
-        under("equations", "Equations and matrices", equations(unit), system_matrices(unit, rigid.model, values)),
-        under("dynamics", "Modes, cost, energy", _dynamics(check)),
-        under("method", "How it was computed", _method(check)),
+        pictures.under("traction", "Traction", _traction(check)),
+        pictures.under("machine", "Machine", machine(unit, values)),
+        pictures.under("equations", "Equations and matrices", equations(unit),
+                       system_matrices(unit, rigid.model, values)),
+        pictures.under("dynamics", "Modes, cost, energy", _dynamics(check)),
+        pictures.under("method", "How it was computed", _method(check)),
     ]  # fmt: skip
-    return report(f"{unit.name}: rigid against full model", unit.description, parts)
+    return pictures.report(f"{unit.name}: rigid against full model", unit.description, parts)
 
 
 def _traction(check: Check) -> str:
@@ -124,11 +114,13 @@ def _drive(d: Drive, k: int) -> str:
     panels = (*((name, name, "N·m") for name in torque), ("ratio", "|ω| of the discs, last by first", "1"),
               ("loss.friction", "lost power", "W"))  # fmt: skip
     window = (d.hybrid.time >= d.time[0]) & (d.hybrid.time <= d.time[-1])
-    with drawing(len(panels), 2, 1.5, f"drive-{k}", shared=False) as (grid, shown):
+    with pictures.drawing(len(panels), 2, 1.5, f"drive-{k}", shared=False) as (grid, shown):
         for row, (name, title, unit) in zip(grid, panels, strict=True):
             for ax, part in zip(row, (slice(None), window), strict=True):
                 time = d.hybrid.time[part]
-                compared(ax, time, series(d.hybrid.__getitem__, name)[part], series(d.rigid.__getitem__, name)[part])
+                pictures.compared(
+                    ax, time, series(d.hybrid.__getitem__, name)[part], series(d.rigid.__getitem__, name)[part]
+                )
                 ax.set(title=title, ylabel=unit)
             row[1].plot(d.time[::4], series(d.full.__getitem__, name)[::4], "o", color=INK, ms=3.0)
             row[0].axvspan(d.time[0], d.time[-1], color=AMBER, lw=0)
@@ -156,7 +148,7 @@ def _drive(d: Drive, k: int) -> str:
 def _verdict(check: Check) -> str:
     count = len(check.errors)
     scenarios = f"{len(check.scenarios)} scenario{'s' if len(check.scenarios) != 1 else ''}"
-    return verdict(
+    return pictures.verdict(
         [text(f) for f in check.failures],
         f"all {count} errors on {scenarios} are within their limits.{_uncounted(check)}",
         f"{len(check.failures)} of {count} errors on {scenarios} exceed their limits.{_uncounted(check)}",
@@ -195,7 +187,7 @@ def _cards(check: Check) -> str:
                   f"{number(1e6 * step / cost, 3)} times faster than real time"))  # fmt: skip
     residual = max(max(s.energy_residual.values()) for s in check.scenarios)
     shown.append((percent(residual), "of the energy throughput is not accounted for, at most"))
-    return cards(shown)
+    return pictures.cards(shown)
 
 
 def _glance(check: Check) -> str:
@@ -221,26 +213,15 @@ def _errors(check: Check) -> str:
         "<p>RMS of the difference between rigid and full model, relative to the signal's largest value in the full "
         "model, over the samples that count.</p>\n"
     )
-    names = list(dict.fromkeys(e.name for s in check.scenarios for e in s.errors))
-    found = {(e.name, k): e for k, s in enumerate(check.scenarios) for e in s.errors}
+    every = [e for s in check.scenarios for e in s.errors]
 
-    def cell(name: str, k: int) -> str:
-        e = found.get((name, k))
-        if e is None:
-            return ""
-        shown = percent(e.nrms)
-        return shown if e.holds else mark(False, f"{shown} (allowed: {percent(e.limit)})")
+    def cell(e: Any) -> str:
+        return percent(e.nrms) if e.holds else pictures.mark(False, f"{percent(e.nrms)} (allowed: {percent(e.limit)})")
 
-    head = (
-        "signal",
-        *(f'<a href="#scenario-{k}">{text(s.scenario.name)}</a>' for k, s in enumerate(check.scenarios, 1)),
-    )
-    rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(check.scenarios)))) for n in names]
-    limits = sorted(
-        {(e.limit, "speeds" if e.name.endswith(".w") else "forces") for e in found.values()}, key=lambda r: r[1]
-    )
+    cases = {f"scenario-{k}": (s.scenario.name, s.errors) for k, s in enumerate(check.scenarios, 1)}
+    limits = sorted({(e.limit, "speeds" if e.name.endswith(".w") else "forces") for e in every}, key=lambda r: r[1])
     allowed = "; ".join(f"{kind}: {percent(limit)}" for limit, kind in reversed(limits))
-    return about + table(head, rows, range(1, len(head))) + f"<p>Allowed: {allowed}.</p>\n"
+    return about + pictures.error_matrix(cases, cell) + f"<p>Allowed: {allowed}.</p>\n"
 
 
 # --- scenarios
@@ -376,7 +357,7 @@ def _stack(s: ScenarioCheck, columns: Sequence[Sequence[_Panel]], prefix: str) -
     columns = [c for c in columns if c]
     rows = max(len(c) for c in columns)
     tall = 1.55 if len(columns) == 1 else 1.3
-    with drawing(rows, len(columns), tall, prefix) as (grid, shown):
+    with pictures.drawing(rows, len(columns), tall, prefix) as (grid, shown):
         for j, panels in enumerate(columns):
             for i in range(rows):
                 ax = grid[i][j]
@@ -395,7 +376,7 @@ def _stack(s: ScenarioCheck, columns: Sequence[Sequence[_Panel]], prefix: str) -
 def _draw(ax: Axes, s: ScenarioCheck, panel: _Panel) -> None:
     _prepare(ax, s, panel.title)
     for curve in panel.curves:
-        t, v = thin(s.full.time, curve.values)
+        t, v = pictures.thin(s.full.time, curve.values)
         if not curve.dashed:
             look: dict[str, Any] = {"lw": 1.9, "ls": "-", "zorder": 2}
         elif curve.colour == RIGID:
@@ -414,7 +395,7 @@ def _draw(ax: Axes, s: ScenarioCheck, panel: _Panel) -> None:
     ax.set_ylabel(panel.unit)
     ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
     if sum(bool(c.label) for c in panel.curves) > 1:
-        names_beside(ax)
+        pictures.names_beside(ax)
 
 
 def _prepare(ax: Axes, s: ScenarioCheck, title: str) -> None:
@@ -429,7 +410,7 @@ def _error_plot(s: ScenarioCheck, unit: GearSystem, prefix: str) -> str:
     colours = gear_colours(unit)
     kinds = [("speeds", ".w"), ("contact forces", ".F")]
     kinds = [(title, suffix) for title, suffix in kinds if any(e.name.endswith(suffix) for e in s.errors)]
-    with drawing(len(kinds), 1, 1.9, prefix) as (grid, shown):
+    with pictures.drawing(len(kinds), 1, 1.9, prefix) as (grid, shown):
         for ax, (title, suffix) in zip(grid[:, 0], kinds, strict=True):
             _prepare(ax, s, title)
             chosen = [e for e in s.errors if e.name.endswith(suffix)]
@@ -443,13 +424,13 @@ def _error_plot(s: ScenarioCheck, unit: GearSystem, prefix: str) -> str:
             largest = max(max(e.transient, e.peak) / e.scale for e in chosen)
             ax.set_ylim(limit / 3e3, 2.0 * max(largest, 3.0 * limit))
             ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100.0 * share:.6g} %"))
-            names_beside(ax)
+            pictures.names_beside(ax)
         grid[-1, 0].set_xlabel("time [s]")
         grid[0, 0].set_xlim(s.full.time[0], s.full.time[-1])
     return shown()
 
 
-def _envelope(time: Array, values: Array, intervals: int = INTERVALS) -> tuple[Array, Array]:
+def _envelope(time: Array, values: Array, intervals: int = pictures.INTERVALS) -> tuple[Array, Array]:
     """Largest value of each interval."""
     size = max(1, len(values) // intervals)
     n = len(values) // size * size

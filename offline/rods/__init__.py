@@ -15,15 +15,6 @@ from rtcvt.offline.rods.reduction import Reduced
 from rtcvt.offline.rods.spatial import SpatialRod, spatial_rod
 
 __all__ = [
-    "PlanarRod",
-    "Reduced",
-    "SpatialRod",
-    "contour",
-    "planar",
-    "planar_rod",
-    "reduction",
-    "spatial",
-    "spatial_rod",
-    "statics",
-    "transport",
-]
+    "PlanarRod", "Reduced", "SpatialRod", "contour", "planar", "planar_rod", "reduction", "spatial", "spatial_rod",
+    "statics", "transport",
+]  # fmt: skip

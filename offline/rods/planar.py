@@ -112,22 +112,11 @@ def planar_rod(
     if closed and held != (None, None):
         raise InputError("rod", "held", held, "free ends, as a closed rod has none")
     return PlanarRod(
-        closed=closed,
-        N=N,
-        ds=L / N,
-        EA=EA,
-        GA=GA,
-        EI=EI,
-        rhoA=rhoA,
-        rhoI=rhoA * EI / EA if rhoI is None else rhoI,
-        c_0=damping[0],
-        c_1=damping[1],
-        kappa_0=kappa_0,
-        turn=turn,
-        held=(int(held[0] is not None), int(held[1] is not None)),
-        angle=(held[0] or 0.0, held[1] or 0.0),
+        closed=closed, N=N, ds=L / N, EA=EA, GA=GA, EI=EI, rhoA=rhoA, rhoI=rhoA * EI / EA if rhoI is None else rhoI,
+        c_0=damping[0], c_1=damping[1], kappa_0=kappa_0, turn=turn,
+        held=(int(held[0] is not None), int(held[1] is not None)), angle=(held[0] or 0.0, held[1] or 0.0),
         discs=np.zeros((0, 4)) if discs is None else np.ascontiguousarray(discs, dtype=float),
-    )
+    )  # fmt: skip
 
 
 def size(rod: PlanarRod) -> int:

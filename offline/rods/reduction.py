@@ -126,26 +126,10 @@ def _assemble(
     rows, k = _touched(rod, edges, vertices), V.shape[1]
     none = np.zeros((k, k))
     return Reduced(
-        q_0=q_0.copy(),
-        V=np.ascontiguousarray(V),
-        rows=rows,
-        V_rows=np.ascontiguousarray(V[rows]),
-        edges=edges,
-        w_e=w_e,
-        vertices=vertices,
-        w_v=w_v,
-        out=out,
-        B=np.ascontiguousarray(B),
-        load=V.T @ load,
-        v=0.0,
-        G=none,
-        H=none,
-        h_0=np.zeros(k),
-        d_0=np.zeros(k),
-        c_0=1.0,
-        slope=np.zeros(q_0.size),
-        D_rows=np.zeros((rows.size, k)),
-    )
+        q_0=q_0.copy(), V=np.ascontiguousarray(V), rows=rows, V_rows=np.ascontiguousarray(V[rows]), edges=edges,
+        w_e=w_e, vertices=vertices, w_v=w_v, out=out, B=np.ascontiguousarray(B), load=V.T @ load, v=0.0, G=none,
+        H=none, h_0=np.zeros(k), d_0=np.zeros(k), c_0=1.0, slope=np.zeros(q_0.size), D_rows=np.zeros((rows.size, k)),
+    )  # fmt: skip
 
 
 def galerkin(rod: PlanarRod, q_0: Array, V: Array, load: Array) -> Reduced:

@@ -109,12 +109,6 @@ def moving(rod: PlanarRod, R: Reduced, v: float) -> Reduced:
     slope = slope_of(rod, R.q_0)
     G = R.V.T @ (m[:, None] * D)
     return R._replace(
-        v=v,
-        G=0.5 * (G - G.T),
-        H=-D.T @ (m[:, None] * D),
-        h_0=-D.T @ (m * slope),
-        d_0=R.V.T @ (m * slope),
-        c_0=float(slope @ (m * slope)),
-        slope=slope,
-        D_rows=np.ascontiguousarray(D[R.rows]),
-    )
+        v=v, G=0.5 * (G - G.T), H=-D.T @ (m[:, None] * D), h_0=-D.T @ (m * slope), d_0=R.V.T @ (m * slope),
+        c_0=float(slope @ (m * slope)), slope=slope, D_rows=np.ascontiguousarray(D[R.rows]),
+    )  # fmt: skip

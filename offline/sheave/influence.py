@@ -106,15 +106,9 @@ def influence(body: Body, r: Array, height: float) -> Influence:
     yields = np.linalg.inv(S)
     m, J = inertia(body)
     return Influence(
-        r=np.asarray(r),
-        G=G,
-        tilt=lever.T @ yields @ lever,
-        c_t=1.0 / yields[1, 1],
-        z_t=float(S[0, 1] / -S[0, 0]) if S[0, 0] else 0.0,
-        m=m,
-        J=J,
-        tan_d=body.tan_d,
-    )
+        r=np.asarray(r), G=G, tilt=lever.T @ yields @ lever, c_t=1.0 / yields[1, 1],
+        z_t=float(S[0, 1] / -S[0, 0]) if S[0, 0] else 0.0, m=m, J=J, tan_d=body.tan_d,
+    )  # fmt: skip
 
 
 class Separable(NamedTuple):

@@ -167,13 +167,9 @@ def _contact_figure(found: TiltMap) -> Callable[..., str]:
             angle = np.linspace(0.0, 2.0 * np.pi, 181)
             ax.plot(1e3 * t.b[i] * np.cos(angle), 1e3 * t.a[i] * np.sin(angle), color=GREY, lw=1.0)
             ax.set(
-                xlim=(-half, half),
-                ylim=(-half, half),
-                aspect="equal",
-                xlabel="across [mm]",
-                ylabel="along [mm]",
+                xlim=(-half, half), ylim=(-half, half), aspect="equal", xlabel="across [mm]", ylabel="along [mm]",
                 title=f"{spin.contact}: {1e-9 * t.p_0[i]:.2f} GPa, creep {100.0 * p.creep[i]:.2f} %",
-            )
+            )  # fmt: skip
             ax.figure.colorbar(filled, ax=ax, shrink=0.8)
     return shown
 

@@ -40,20 +40,15 @@ MAX_SPEED_LOSS = 0.12  # of windows for the laws, above SLIPPING so that they do
 MAX_BRANCH = 3.0  # revolutions; a longer branch is cut into single ones
 
 VALUES = {
-    "thrust": "thrust ratio F_I/F_O",
-    "x": "shift rate (dr_I/dt)/(omega_I r_I)",
+    "thrust": "thrust ratio F_I/F_O", "x": "shift rate (dr_I/dt)/(omega_I r_I)",
     "slip": "speed loss 1 - i omega_O/omega_I",
     "vibration": "root mean square of the secondary's speed about its trend, over its mean",
-    "loss": "all losses over F_O v",
-    "sliding": "loss of longitudinal sliding on the flanks over F_O v",
+    "loss": "all losses over F_O v", "sliding": "loss of longitudinal sliding on the flanks over F_O v",
     "transmitted": "power given off at the secondary shaft over F_O v",
-    "received": "power into the primary shaft over F_O v",
-    "loop": "length of the taut path [m]",
-    "elastic": "energy stored in joints, ring and flanks over F_O [m]",
-    "radius": "r_I/r'_I",
-    "xi_I": "torque ratio of the primary, by F_I",
-    "turns": "revolutions of the belt in the window",
-}
+    "received": "power into the primary shaft over F_O v", "loop": "length of the taut path [m]",
+    "elastic": "energy stored in joints, ring and flanks over F_O [m]", "radius": "r_I/r'_I",
+    "xi_I": "torque ratio of the primary, by F_I", "turns": "revolutions of the belt in the window",
+}  # fmt: skip
 
 
 class Samples(NamedTuple):
@@ -82,14 +77,10 @@ class Samples(NamedTuple):
     def of(self, rows: Any) -> "Samples":
         """Some of the windows; data of runs stay."""
         return self._replace(
-            run=self.run[rows],
-            phase=self.phase[rows],
-            point=self.point[rows],
-            values={k: a[rows] for k, a in self.values.items()},
-            length=self.length[rows],
-            fields={k: a[rows] for k, a in self.fields.items()},
-            slipping=self.slipping[rows],
-        )
+            run=self.run[rows], phase=self.phase[rows], point=self.point[rows],
+            values={k: a[rows] for k, a in self.values.items()}, length=self.length[rows],
+            fields={k: a[rows] for k, a in self.fields.items()}, slipping=self.slipping[rows],
+        )  # fmt: skip
 
 
 def load_samples(
@@ -223,20 +214,14 @@ def _window(file: Any, rows: slice, belt: Mapping[str, float], run: int, phase: 
     trend = np.polyval(np.polyfit(time, speed, 1), time)
     F_O, v, unit = s["F_O"], s["v"], s["F_O"] * s["v"]
     values = {
-        "thrust": s["thrust_ratio"],
-        "x": s["x"],
-        "slip": s["slip"],
-        "vibration": float(np.std(speed - trend)) / max(abs(s["omega_O"]), 1e-9),
-        "loss": s["loss"] / unit,
-        "sliding": s["loss_flank_longitudinal"] / unit,
-        "transmitted": s["M_O"] * s["omega_O"] / unit,
-        "received": -s["M_I"] * s["omega_I"] / unit,
-        "loop": float(length.sum()),
+        "thrust": s["thrust_ratio"], "x": s["x"], "slip": s["slip"],
+        "vibration": float(np.std(speed - trend)) / max(abs(s["omega_O"]), 1e-9), "loss": s["loss"] / unit,
+        "sliding": s["loss_flank_longitudinal"] / unit, "transmitted": s["M_O"] * s["omega_O"] / unit,
+        "received": -s["M_I"] * s["omega_I"] / unit, "loop": float(length.sum()),
         "elastic": float(file["energy/stored"][rows].mean(axis=0)[ELASTIC].sum()) / F_O,
-        "radius": s["r_I"] / (s["r_I"] - belt["h_off"]),
-        "xi_I": s["xi_I"],
+        "radius": s["r_I"] / (s["r_I"] - belt["h_off"]), "xi_I": s["xi_I"],
         "turns": s["duration"] * v / (belt["N_E"] * belt["t_R"]),
-    }
+    }  # fmt: skip
     fields = {}
     for name, (of, _) in FIELDS.items():
         if mean is not None:

@@ -220,15 +220,11 @@ class Figure:
 
 
 CAUSES = {
-    "full": "the full model itself scatters or vibrates",
-    "laws": "regression of the laws",
-    "structure": "structure of the model",
-    "projection": "modes that were left out",
-    "not inserted": "regression of the thrust ratio",
-    "inserted, too": "shift rate of the law",
-    "not at its ratio": "the ratio is off",
-    "at its ratio, too": "traction and elasticity of the belt",
-}
+    "full": "the full model itself scatters or vibrates", "laws": "regression of the laws",
+    "structure": "structure of the model", "projection": "modes that were left out",
+    "not inserted": "regression of the thrust ratio", "inserted, too": "shift rate of the law",
+    "not at its ratio": "the ratio is off", "at its ratio, too": "traction and elasticity of the belt",
+}  # fmt: skip
 
 
 Errors = dict[str, dict[str, float]]  # source -> run -> error
@@ -571,15 +567,10 @@ def _figure(c: Compared, statistic: str, limit: float | None) -> Figure:
     hybrid = [abs(e) for e in errors.get("hybrid", {}).values()]
     within = sum(e <= limit for e in hybrid) if limit is not None else len(hybrid)
     return Figure(
-        c.name,
-        statistic,
-        limit,
-        c.points,
+        c.name, statistic, limit, c.points,
         {model: of(by_run.values()) if _finite(by_run) else float("nan") for model, by_run in errors.items()},
-        {part: of(by_run.values()) for part, by_run in parts.items()},
-        worst,
-        (within, len(hybrid)),
-    )
+        {part: of(by_run.values()) for part, by_run in parts.items()}, worst, (within, len(hybrid)),
+    )  # fmt: skip
 
 
 def _finite(errors: Mapping[str, float]) -> bool:

@@ -73,15 +73,10 @@ class Player:
         y = {name: float(x.y[k]) for name, k in self._at.items()}
         known = {name: value for name, value in y.items() if name.startswith("uncertainty.")}
         return known | {
-            "thrust_ratio": y["thrust.ratio"],
-            "slip": y["belt.slip"],
-            "tau_I": y["primary.tau"],
-            "omega_O": y["secondary.w"],
-            "P_I": y["primary.tau"] * s["omega_I"],
-            "P_O": -s["M_O"] * y["secondary.w"],
-            "macro_slip": y["status.macro_slip"],
-            "outside": y["status.extrapolating"],
-        }
+            "thrust_ratio": y["thrust.ratio"], "slip": y["belt.slip"], "tau_I": y["primary.tau"],
+            "omega_O": y["secondary.w"], "P_I": y["primary.tau"] * s["omega_I"], "P_O": -s["M_O"] * y["secondary.w"],
+            "macro_slip": y["status.macro_slip"], "outside": y["status.extrapolating"],
+        }  # fmt: skip
 
     def play(self, series: Series, factor: float = 1.0) -> dict[str, Array]:
         """See `check.Driven`."""

@@ -31,14 +31,10 @@ def exchanged(s: Samples) -> Samples:
     phi = np.arccos(np.clip((r_I - r_O) / b["d_A"], -1.0, 1.0))
     faster = i / (1.0 - v["slip"])  # omega_I/omega_O
     values = {
-        "thrust": 1.0 / zeta,
-        "x": -(np.pi - phi) / phi * v["x"] * faster * r_I / r_O,
-        "slip": -v["slip"] / (1.0 - v["slip"]),
-        "loss": v["loss"] / zeta,
-        "sliding": v["sliding"] / zeta,
-        "radius": r_O / (r_O - b["h_off"]),
-        "xi_I": -xi,
-    }
+        "thrust": 1.0 / zeta, "x": -(np.pi - phi) / phi * v["x"] * faster * r_I / r_O,
+        "slip": -v["slip"] / (1.0 - v["slip"]), "loss": v["loss"] / zeta, "sliding": v["sliding"] / zeta,
+        "radius": r_O / (r_O - b["h_off"]), "xi_I": -xi,
+    }  # fmt: skip
     return s._replace(point=np.column_stack([1.0 / i, -v["xi_I"], kappa / zeta, f * zeta]), values=v | values)
 
 

@@ -44,15 +44,9 @@ from rtcvt.variator.reduced.networks import Networks
 Array = NDArray[np.float64]
 
 KEPT = (
-    "flank_normal",
-    "flank_longitudinal",
-    "flank_radial",
-    "push",
-    "ring_normal",
-    "ring_friction",
-    "tension",
+    "flank_normal", "flank_longitudinal", "flank_radial", "push", "ring_normal", "ring_friction", "tension",
     "element_offset",
-)
+)  # fmt: skip
 POSITIVE = ("flank_normal",)  # one-sided contacts
 ENERGY = 0.9999  # share of the energy of a field's snapshots
 GAIN = 1.01  # modes are kept until their cross-validated error is within this factor of the least

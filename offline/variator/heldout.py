@@ -189,29 +189,19 @@ def _condensed(file: h5py.File) -> HeldRun:
             if rows.stop - rows.start > 4:
                 passages.append(_passage(file, 1 + k, rows, frames[0]))
     return HeldRun(
-        run=run,
-        slipping=bool(file.attrs["slipping"]),
-        revolution=float(file.attrs["revolution"]),
-        summary=means,
-        branches=tuple(branches),
-        passages=tuple(passages),
-    )
+        run=run, slipping=bool(file.attrs["slipping"]), revolution=float(file.attrs["revolution"]), summary=means,
+        branches=tuple(branches), passages=tuple(passages),
+    )  # fmt: skip
 
 
 def _columns(file: h5py.File, rows: slice) -> dict[str, Array]:
     """`COLUMNS` at frames, with the time of the file."""
     given = file["inputs"][rows]
     return {
-        "time": file["time"][rows],
-        "F_I": given[:, 1],
-        "F_O": given[:, 3],
-        "omega_I": given[:, 4],
-        "tau_O": given[:, 6],
-        "tau_I": file["pulleys/shaft_torque"][rows, 0],
-        "omega_O": file["sheaves/speed"][rows, 1],
-        "r_I": file["grid/radius"][rows, 0],
-        **along(file, rows),
-    }
+        "time": file["time"][rows], "F_I": given[:, 1], "F_O": given[:, 3], "omega_I": given[:, 4],
+        "tau_O": given[:, 6], "tau_I": file["pulleys/shaft_torque"][rows, 0],
+        "omega_O": file["sheaves/speed"][rows, 1], "r_I": file["grid/radius"][rows, 0], **along(file, rows),
+    }  # fmt: skip
 
 
 def _series(file: h5py.File, frames: Any, settled: slice, F_I: float, ended: int) -> Series:
@@ -247,14 +237,9 @@ def write_heldout(table: HeldOut, path: Path) -> None:
     with new_hdf5(path, SEAL) as file:
         file.attrs.update(table.attributes)
         file.attrs.update(
-            schema_version=SCHEMA_VERSION,
-            kind=KIND,
-            rtcvt_version=__version__,
-            written_by=revision(),
-            created=now().isoformat(timespec="seconds"),
-            unit=table.unit,
-            parameters=json.dumps(table.parameters),
-        )
+            schema_version=SCHEMA_VERSION, kind=KIND, rtcvt_version=__version__, written_by=revision(),
+            created=now().isoformat(timespec="seconds"), unit=table.unit, parameters=json.dumps(table.parameters),
+        )  # fmt: skip
 
         def write(name: str, values: Any, unit: str, description: str) -> None:
             packed = {"compression": "gzip", "compression_opts": 9, "shuffle": True} if np.size(values) > 500 else {}

@@ -229,13 +229,9 @@ def identify(
     polynomials = np.linalg.inv(np.polynomial.chebyshev.chebvander(t_y, IN_Y - 1)).T
     table = np.concatenate([means[name].reshape(*shapes[1], IN_Y) @ polynomials for name in LAWS], axis=4)
     return Identified(
-        tuple(coordinates),
-        splines_through(ln_zeta(grid_of(coordinates, SHIFT, shapes[0])).reshape(shapes[0])),
-        splines_through(table),
-        y,
-        laws,
-        dropped,
-    )
+        tuple(coordinates), splines_through(ln_zeta(grid_of(coordinates, SHIFT, shapes[0])).reshape(shapes[0])),
+        splines_through(table), y, laws, dropped,
+    )  # fmt: skip
 
 
 def _expected_thrust(

@@ -228,19 +228,12 @@ def _constants(s: Samples, settled: NDArray[np.int64]) -> dict[str, float]:
     others = np.column_stack([F_O, s.point[settled, 2] ** 2 * F_O, np.log(s.point[settled, 0]) * F_O, 0.5 * carried])
     compliance = float(np.linalg.lstsq(others, s.values["elastic"][settled], rcond=None)[0][-1])
     return {
-        "d_A": belt["d_A"],
-        "length": float(s.values["loop"][settled].mean()),
-        "h_off": belt["h_off"],
-        "delta_0": belt["delta_0"],
-        "mu": belt["mu"],
-        "m_star": belt["m_star"],
-        "m_belt": belt["m_star"] * belt["l_R"],
-        "F_ref": F_REF,
-        "K_belt": 1.0 / compliance,
-        "d_belt": D_BELT,
+        "d_A": belt["d_A"], "length": float(s.values["loop"][settled].mean()), "h_off": belt["h_off"],
+        "delta_0": belt["delta_0"], "mu": belt["mu"], "m_star": belt["m_star"],
+        "m_belt": belt["m_star"] * belt["l_R"], "F_ref": F_REF, "K_belt": 1.0 / compliance, "d_belt": D_BELT,
         "xi_max": float(np.abs(s.point[np.abs(s.values["slip"]) <= SLIPPING, 1]).max()),
         "ring_stretch": belt["l_R"] / belt["EA"],
-    }
+    }  # fmt: skip
 
 
 def errors_on(
@@ -347,13 +340,9 @@ def figures_of(reduction: Reduction) -> dict[str, Any]:
         )
     }
     return {
-        "runs": len(reduction.samples.names),
-        "windows": len(reduction.y),
-        "dropped": dict(reduction.dropped),
-        "laws": laws,
-        "fields": fields,
-        "uncertainty": uncertain,
-    }
+        "runs": len(reduction.samples.names), "windows": len(reduction.y), "dropped": dict(reduction.dropped),
+        "laws": laws, "fields": fields, "uncertainty": uncertain,
+    }  # fmt: skip
 
 
 def _rms(e: Array) -> float:

@@ -30,13 +30,9 @@ from rtcvt.variator.reduced.file import read_reduced, rounded, write_reduced
 from rtcvt.variator.reduced.model import ReducedModel
 
 _RANGES = {
-    "ratio": "ratio",
-    "thrust_ratio": "thrust ratio F_I/F_O",
-    "xi": "torque ratio",
-    "slip": "speed loss",
-    "loss": "loss [W]",
-    "v": "belt speed [m/s]",
-}
+    "ratio": "ratio", "thrust_ratio": "thrust ratio F_I/F_O", "xi": "torque ratio", "slip": "speed loss",
+    "loss": "loss [W]", "v": "belt speed [m/s]",
+}  # fmt: skip
 _HELD = {
     "thrust": "thrust ratio",
     "slip": "slip",

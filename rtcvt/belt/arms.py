@@ -23,6 +23,7 @@ from rtcvt.belt import places
 from rtcvt.belt.friction import place_limits
 from rtcvt.belt.layout import Arc, ArmD, ArmP, ArmX, BeltP, Cell, Span, Wrap
 from rtcvt.kernel import kernel
+from rtcvt.model.places import entry
 
 
 @kernel
@@ -58,7 +59,7 @@ def interpolate(what, derivative, m, j, theta, data):
     """P (`what` 0) or turn (2) of span j at an angle of arm m, or its first or second derivative; constant beyond."""
     row = places.arm_row(m, data)
     width = data[row + ArmD.WIDTH]
-    count = int(data[row + ArmD.INTERVALS])
+    count = entry(row + ArmD.INTERVALS, data)
     along = (theta - data[row + ArmD.FIRST]) / width
     inside = 1.0
     if not along > 0.0:

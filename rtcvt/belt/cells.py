@@ -48,7 +48,7 @@ def extra_way(T, j, data, work):
     inverse = 1.0 / z
     root = math.sqrt(inverse)
     slope = (1.5 * a * (1.0 - inverse * inverse * root) + 0.5 * b * (1.0 - inverse * root)) / T_rest
-    work[int(data[D.W_SLOPE])] = slope
+    work[places.w_slope(data)] = slope
     way = a * (inverse * root - 2.5 + 1.5 * z) + b * (root - 1.5 + 0.5 * z)
     return way + slope * (x - z) * T_rest
 
@@ -56,7 +56,7 @@ def extra_way(T, j, data, work):
 @kernel
 def way_slope(data, work):
     """Slope of R [m/N] where `extra_way` was called last."""
-    return work[int(data[D.W_SLOPE])]
+    return work[places.w_slope(data)]
 
 
 @kernel

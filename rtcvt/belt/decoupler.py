@@ -26,6 +26,7 @@ of its clutch. Machine and bearing are on the shaft; the pulley has only its ine
 from rtcvt.belt import places
 from rtcvt.belt.layout import N_DECOUPLER_Y, D, DecouplerD, DecouplerP, DecouplerX, DecouplerY
 from rtcvt.kernel import kernel
+from rtcvt.model.places import entry
 
 
 @kernel
@@ -136,7 +137,7 @@ def decoupler_loss(x, p, data, work):
 @kernel
 def decoupler_outputs(x, p, data, y, work):
     """Outputs of the decouplers."""
-    at = int(data[D.Y_DECOUPLER])
+    at = entry(D.Y_DECOUPLER, data)
     for m in range(places.decouplers(data)):
         row = places.decoupler_row(m, data)
         omega = places.speed(places.decoupler_pulley(m, data), x, data)

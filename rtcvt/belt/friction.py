@@ -38,6 +38,7 @@ from rtcvt.belt import places
 from rtcvt.belt.layout import Arc, BeltP, Cell, D, Face, Rim, Wrap
 from rtcvt.belt.patches import film
 from rtcvt.kernel import kernel
+from rtcvt.model.places import entry
 from rtcvt.numerics.elementary import exp, log
 
 T_S = 5e-3  # [s]
@@ -75,8 +76,8 @@ def rim_stretch(side, j, k, data, work):
 @kernel
 def share_at(v, data):
     """S at a sliding speed [m/s]."""
-    at = int(data[D.SLIDING])
-    points = int(data[D.N_SLIDING])
+    at = entry(D.SLIDING, data)
+    points = entry(D.N_SLIDING, data)
     last = at + 2 * (points - 1)
     if v >= data[last]:
         return data[last + 1]

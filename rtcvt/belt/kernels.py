@@ -133,6 +133,7 @@ from rtcvt.belt.patches import move_patches
 from rtcvt.belt.rigid import rigid_mass
 from rtcvt.belt.steps import linearise, right_hand_side, substep
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
+from rtcvt.model.places import entry
 from rtcvt.model.stepping import Block, enter, leave, start_status
 from rtcvt.numerics.elementary import exp
 
@@ -336,10 +337,10 @@ def step(t, h, x, u, p, data, y, work):
     Saturated: a wrap is at its limit, it slips; the rigid model extrapolates then. Or a span swings too far.
     """
     n = places.states(data)
-    n_y = int(data[D.N_Y])
-    at = int(data[D.W_SAVED])
+    n_y = entry(D.N_Y, data)
+    at = entry(D.W_SAVED, data)
     saved = work[at : at + n]
-    steps = enter(t, h, data[D.INTERNAL_STEP], int(data[D.N_U]), u, n, x, saved)
+    steps = enter(t, h, data[D.INTERNAL_STEP], entry(D.N_U, data), u, n, x, saved)
     if steps == 0:
         return FAILED
     follow(0, h, x, u, data)

@@ -25,6 +25,7 @@ from rtcvt.belt import places
 from rtcvt.belt.layout import Arc, ArmX, BeltP, D, Lateral, Span
 from rtcvt.belt.resonance import span_damping_ratio, span_frequency, wave_number
 from rtcvt.kernel import kernel
+from rtcvt.model.places import entry
 from rtcvt.numerics.elementary import cos, sin
 
 TURN = 0.3  # angle by which the fastest mode turns in a part of a step [rad]
@@ -110,7 +111,7 @@ def lateral_rates(j, t, h, T_0, T_1, state, out, x, p, data, work):
 def swing_spans(h, x, p, data, work):
     """Advance the lateral motion of all spans over a step that has ended; 1 if one swings too far, else 0."""
     K = places.modes(data)
-    scratch = int(data[D.W_LATERAL])
+    scratch = entry(D.W_LATERAL, data)
     beyond = 0
     for i in range(places.pulleys(data)):
         phi = x[places.x_lateral(i, data)] + h * places.speed(i, x, data)
@@ -183,4 +184,4 @@ def lateral_outputs(x, p, data, y, work):
         for k in range(1, K + 1, 2):
             found += sign * (x[at + 1 + k] - 2.0 / (k * math.pi) * (a + b))
             sign = -sign
-        y[int(data[D.Y_LATERAL]) + j] = found
+        y[entry(D.Y_LATERAL, data) + j] = found

@@ -463,14 +463,8 @@ DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches 
 ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the tensioner arms", 0.0, nominal=1.0,
                books=LOSS)  # fmt: skip
 
-N_ARC, N_PULLEY, N_GIVEN, N_RIM = len(Arc), len(PulleyY), len(GivenX), len(Rim)
-N_CELL, N_FACE, N_WRAP, N_SPAN = len(Cell), len(Face), len(Wrap), len(Span)
-N_SPAN_D, N_FLANGE_D, N_PATCH = len(SpanD), len(FlangeD), len(PatchD)
-N_ACROSS, N_RESONANCE, N_LATERAL = len(Across), len(ResonanceY), len(Lateral)
-N_ARM_D, N_ARM_P, N_ARM_X, N_ARM_Y = len(ArmD), len(ArmP), len(ArmX), len(ArmY)
-N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (
-    len(DecouplerD), len(DecouplerP), len(DecouplerX), len(DecouplerY)
-)  # fmt: skip
+N_GIVEN, N_RIM, N_RESONANCE, N_PATCH = len(GivenX), len(Rim), len(ResonanceY), len(PatchD)
+N_ARM_Y, N_DECOUPLER_Y = len(ArmY), len(DecouplerY)
 
 SLIDING_SPEED = Row(
     "{pulley}.v_slide", "m/s", "sliding speed that the friction coefficient on {pulley} depends on", 0.0, nominal=1.0

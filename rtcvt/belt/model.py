@@ -103,25 +103,11 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, weight: Array, given
     """Tables of the pulleys."""
     data = Constants(D)
     rows = zip(
-        path.sigma,
-        belt.radius,
-        path.wrap,
-        0.5 * unit.belt.height / path.radius,
-        path.span,
-        belt.length,
-        belt.wrap,
-        belt.by_damping,
-        belt.damping,
-        *belt.way.T,
-        belt.lift,
-        belt.rests,
-        belt.sink,
-        belt.less,
+        path.sigma, belt.radius, path.wrap, 0.5 * unit.belt.height / path.radius, path.span, belt.length, belt.wrap,
+        belt.by_damping, belt.damping, *belt.way.T, belt.lift, belt.rests, belt.sink, belt.less,
         np.divide(belt.sink, 2.0 * belt.less, out=np.full(belt.sink.size, np.finfo(float).max), where=belt.less > 0.0),
-        weight,
-        *path.direction.T,
-        strict=True,
-    )
+        weight, *path.direction.T, strict=True,
+    )  # fmt: skip
     data.table(D.GEOMETRY, [number for row in rows for number in row])
     flanges: list[float] = []
     inputs = 0
@@ -231,15 +217,10 @@ def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> N
     data[D.P_ARM] = table.size("parameter")
     for i, arm in unit.arms.items():
         values_of_arm = {
-            ArmP.J: arm.inertia,
-            ArmP.K: arm.stiffness,
-            ArmP.M_0: preload(unit, i),
-            ArmP.C: arm.damping,
-            ArmP.M_F: arm.friction,
-            ArmP.K_F: arm.friction_stiffness,
-            ArmP.K_S: arm.stop_stiffness,
+            ArmP.J: arm.inertia, ArmP.K: arm.stiffness, ArmP.M_0: preload(unit, i), ArmP.C: arm.damping,
+            ArmP.M_F: arm.friction, ArmP.K_F: arm.friction_stiffness, ArmP.K_S: arm.stop_stiffness,
             ArmP.C_S: arm.stop_damping,
-        }
+        }  # fmt: skip
         for constant in ArmP:
             table.add("parameter", constant, values_of_arm[constant], named[i])
     data[D.P_DECOUPLER] = table.size("parameter")
@@ -298,7 +279,7 @@ def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: l
     data[D.X_GIVEN] = table.each("state", GivenX, [{"pulley": name} for name in given])
     some = data[D.N_SLIDING] > 0 and not data[D.RIGID]
     data[D.X_SLIDING] = table.each("state", [layout.SLIDING_SPEED], _named(unit) if some else [])
-    data[D.X_PATCH] = table.each("state", [layout.PATCH_WAY], [{"k": k} for k in range(int(data[D.PATCHES]))])
+    data[D.X_PATCH] = table.each("state", [layout.PATCH_WAY], [{"k": k} for k in range(len(unit.patch))])
     data[D.X_LATERAL] = table.size("state")
     if unit.lateral is not None and data[D.MODES]:
         numbers = range(1, unit.lateral.modes + 1)

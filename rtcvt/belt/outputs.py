@@ -11,6 +11,7 @@ from rtcvt.belt.layout import N_ARM_Y, Arc, ArmX, ArmY, BeltP, Cell, D, Face, Pu
 from rtcvt.belt.resonance import span_outputs
 from rtcvt.belt.rigid import rigid_derivative, rigid_tensions
 from rtcvt.kernel import kernel
+from rtcvt.model.places import entry
 from rtcvt.model.stepping import Block
 from rtcvt.numerics.elementary import cos, sin
 
@@ -106,7 +107,7 @@ def wrap_angle(i, data, work):
 @kernel
 def arm_outputs(x, p, data, y):
     """Write the outputs of the arms."""
-    at = int(data[D.Y_ARM])
+    at = entry(D.Y_ARM, data)
     for m in range(places.arms(data)):
         a = places.x_arm(m, data)
         y[at + ArmY.THETA] = x[a + ArmX.THETA]
@@ -166,7 +167,7 @@ def hybrid_output(x, u, p, data, y, work):
     y[at + Y.CREEP] = creep
     y[at + Y.SPAN] = damped
     shared_outputs(0.0, p[BeltP.M] * q_m * q_m, x, u, p, data, y, work)
-    span_outputs(q_m, shaft_speed(int(data[D.DRIVER]), x, data), p, data, y, work)
+    span_outputs(q_m, shaft_speed(entry(D.DRIVER, data), x, data), p, data, y, work)
 
 
 @kernel
@@ -186,4 +187,4 @@ def rigid_output(x, u, p, data, y, work):
     y[at + Y.CREEP] = 0.0
     y[at + Y.SPAN] = 0.0
     shared_outputs(x[0], p[BeltP.M] * q * q, x, u, p, data, y, work)
-    span_outputs(q, x[0] / places.rim_radius(int(data[D.DRIVER]), data), p, data, y, work)
+    span_outputs(q, x[0] / places.rim_radius(entry(D.DRIVER, data), data), p, data, y, work)

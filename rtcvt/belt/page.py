@@ -19,12 +19,7 @@ def belt_page(model: Model, unit: BeltUnit, errors: Sequence[ErrorRow] | None = 
         for i, (name, pulley) in enumerate(unit.pulleys.items())
     ]  # fmt: skip
     return render(
-        "rtcvt.belt:page.html",
-        model=model,
-        unit=unit,
-        errors=errors,
-        worst=max((r.share for r in errors or ()), default=0.0),
-        pulleys=rows,
-        length=path.length,
+        "rtcvt.belt:page.html", model=model, unit=unit, errors=errors,
+        worst=max((r.share for r in errors or ()), default=0.0), pulleys=rows, length=path.length,
         equations=docstring(kernels),
-    )
+    )  # fmt: skip

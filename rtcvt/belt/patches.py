@@ -41,7 +41,7 @@ def covered(first, length, width):
 def film(i, x, data):
     """Factor of the friction on pulley i, hybrid model."""
     found = 1.0
-    for k in range(int(data[D.PATCHES])):
+    for k in range(places.patches(data)):
         row = places.patch(k, i, data)
         if data[row + PatchD.WIDTH] > 0.0:
             first = data[row + PatchD.FIRST] + x[places.x_patch(k, data)]
@@ -52,8 +52,8 @@ def film(i, x, data):
 @kernel
 def move_patches(h, x, p, data):
     """Let all patches follow an internal step of h [s]."""
-    for k in range(int(data[D.PATCHES])):
-        i = int(data[int(data[D.PATCH_OF]) + k])
+    for k in range(places.patches(data)):
+        i = places.patch_pulley(k, data)
         turns = x[places.x_flow(data)] * (1.0 + p[BeltP.T_0] / p[BeltP.EA]) / data[D.BELT_LENGTH]
         if i >= 0:
             turns = places.speed(i, x, data) / TURN

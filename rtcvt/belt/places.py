@@ -4,92 +4,31 @@ Cells, faces, pulleys and spans are numbered as in `rtcvt.belt.layout`. A record
 enumeration is an index, as in ``work[cell(c, data) + Cell.T]``.
 """
 
-from rtcvt.belt.layout import (
-    N_ACROSS,
-    N_ARC,
-    N_ARM_D,
-    N_ARM_P,
-    N_ARM_X,
-    N_CELL,
-    N_DECOUPLER_D,
-    N_DECOUPLER_P,
-    N_DECOUPLER_X,
-    N_FACE,
-    N_FLANGE_D,
-    N_GIVEN,
-    N_LATERAL,
-    N_PATCH,
-    N_PULLEY,
-    N_RIM,
-    N_SPAN,
-    N_SPAN_D,
-    N_WRAP,
-    Arc,
-    ArmD,
-    D,
-    DecouplerD,
-    Flange,
-    FlangeD,
-    SpanD,
-)
+from rtcvt.belt import layout
+from rtcvt.belt.layout import N_GIVEN, N_PATCH, N_RIM, Arc, ArmD, D, DecouplerD, Flange, FlangeD, SpanD
 from rtcvt.kernel import kernel
+from rtcvt.model.accessors import block, listed, member, row, whole
+from rtcvt.model.places import entry
 from rtcvt.model.stepping import Block
 
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
-
-@kernel
-def pulleys(data):
-    """Number of pulleys, and of spans."""
-    return int(data[D.N])
-
-
-@kernel
-def faces(data):
-    """Number of faces on a wrap, that is of cells from one span to the next."""
-    return int(data[D.FACES])
+pulleys = whole("pulleys", D.N)  # number of pulleys, and of spans
+faces = whole("faces", D.FACES)  # number of faces on a wrap, that is of cells from one span to the next
 
 
 @kernel
 def cell_count(data):
     """Number of cells, and of faces of the whole belt."""
-    return int(data[D.N]) * int(data[D.FACES])
+    return entry(D.N, data) * entry(D.FACES, data)
 
 
-@kernel
-def modes(data):
-    """Number of lateral modes of a span."""
-    return int(data[D.MODES])
-
-
-@kernel
-def lateral(j, data):
-    """Place in the data of what moves the ends of span j, and of the run-out of pulley j."""
-    return int(data[D.LATERAL]) + N_LATERAL * j
-
-
-@kernel
-def states(data):
-    """Number of states."""
-    return int(data[D.N_X])
-
-
-@kernel
-def moving_states(data):
-    """Number of states that change within an internal step; they come first."""
-    return int(data[D.X_GIVEN])
-
-
-@kernel
-def arms(data):
-    """Number of tensioner arms."""
-    return int(data[D.ARMS])
-
-
-@kernel
-def decouplers(data):
-    """Number of decouplers."""
-    return int(data[D.DECOUPLERS])
+modes = whole("modes", D.MODES)  # number of lateral modes of a span
+lateral = row("lateral", D.LATERAL, layout.Lateral)  # what moves the ends of span j; run-out of pulley j
+states = whole("states", D.N_X)  # number of states
+moving_states = whole("moving_states", D.X_GIVEN)  # states that change within an internal step come first
+arms = whole("arms", D.ARMS)  # number of tensioner arms
+decouplers = whole("decouplers", D.DECOUPLERS)  # number of decouplers
 
 
 # --- neighbours on the ring -------------------------------------------------------------------------------------------
@@ -133,53 +72,26 @@ def span_cell(j, data):
 
 # --- constants --------------------------------------------------------------------------------------------------------
 
-
-@kernel
-def arc(i, data):
-    """Place of `Arc` of pulley i in data."""
-    return int(data[D.GEOMETRY]) + N_ARC * i
-
-
-@kernel
-def across(j, data):
-    """Place of `Across` of span j in data."""
-    return int(data[D.ACROSS]) + N_ACROSS * j
+arc = row("arc", D.GEOMETRY, layout.Arc)  # place of `Arc` of pulley i in data
+across = row("across", D.ACROSS, layout.Across)  # place of `Across` of span j in data
 
 
 @kernel
 def load_points(i, data):
     """Place in data of the first point (speed, torque) of the load of pulley i."""
-    return int(data[int(data[D.LOAD]) + 2 * i])
+    return entry(entry(D.LOAD, data) + 2 * i, data)
 
 
 @kernel
 def load_size(i, data):
     """Number of points of the load of pulley i; 0 if it has none."""
-    return int(data[int(data[D.LOAD]) + 2 * i + 1])
+    return entry(entry(D.LOAD, data) + 2 * i + 1, data)
 
 
-@kernel
-def flange_row(i, data):
-    """Place of `FlangeD` of pulley i in data."""
-    return int(data[D.FLANGE]) + N_FLANGE_D * i
-
-
-@kernel
-def flange_kind(i, data):
-    """A member of `Flange`."""
-    return int(data[flange_row(i, data) + FlangeD.KIND])
-
-
-@kernel
-def flange_input(i, data):
-    """Place in u of the torque or speed that is given for pulley i."""
-    return int(data[flange_row(i, data) + FlangeD.INPUT])
-
-
-@kernel
-def given_number(i, data):
-    """Number of pulley i among those whose speed is given."""
-    return int(data[flange_row(i, data) + FlangeD.GIVEN])
+flange_row = row("flange_row", D.FLANGE, layout.FlangeD)  # place of `FlangeD` of pulley i in data
+flange_kind = member("flange_kind", flange_row, FlangeD.KIND)  # a member of `Flange`
+flange_input = member("flange_input", flange_row, FlangeD.INPUT)  # place in u of its torque or speed
+given_number = member("given_number", flange_row, FlangeD.GIVEN)  # number of pulley i among those whose speed is given
 
 
 @kernel
@@ -189,22 +101,18 @@ def rim_radius(i, data):
     return data[row + Arc.SIGMA] * data[row + Arc.RADIUS]
 
 
+patches = whole("patches", D.PATCHES)
+patch_pulley = listed("patch_pulley", D.PATCH_OF)  # pulley of patch k; -1: on the belt
+
+
 @kernel
 def patch(k, i, data):
     """Place of `PatchD` of patch k and pulley i in data."""
-    return int(data[D.PATCH]) + N_PATCH * (pulleys(data) * k + i)
+    return entry(D.PATCH, data) + N_PATCH * (pulleys(data) * k + i)
 
 
-@kernel
-def arm_row(m, data):
-    """Place of `ArmD` of arm m in data."""
-    return int(data[D.ARM]) + N_ARM_D * m
-
-
-@kernel
-def arm_pulley(m, data):
-    """The pulley that arm m carries."""
-    return int(data[arm_row(m, data) + ArmD.PULLEY])
+arm_row = row("arm_row", D.ARM, layout.ArmD)  # place of `ArmD` of arm m in data
+arm_pulley = member("arm_pulley", arm_row, ArmD.PULLEY)  # the pulley that arm m carries
 
 
 @kernel
@@ -216,30 +124,21 @@ def arm_of_pulley(i, data):
     return -1
 
 
+span_row = row("span_row", D.SPAN_ARM, layout.SpanD)  # place of `SpanD` of span j in data
+span_arm = member("span_arm", span_row, SpanD.ARM)  # the arm that moves an end of span j, if there are arms
+
+
 @kernel
 def arm_of_span(j, data):
     """The arm that moves an end of span j, or -1."""
     if data[D.ARMS] == 0.0:
         return -1
-    return int(data[int(data[D.SPAN_ARM]) + N_SPAN_D * j + SpanD.ARM])
+    return span_arm(j, data)
 
 
-@kernel
-def arm_table(j, data):
-    """Place in data of the table of span j over the angle of its arm."""
-    return int(data[int(data[D.SPAN_ARM]) + N_SPAN_D * j + SpanD.TABLE])
-
-
-@kernel
-def decoupler_row(m, data):
-    """Place of `DecouplerD` of decoupler m in data."""
-    return int(data[D.DECOUPLER]) + N_DECOUPLER_D * m
-
-
-@kernel
-def decoupler_pulley(m, data):
-    """The pulley of decoupler m."""
-    return int(data[decoupler_row(m, data) + DecouplerD.PULLEY])
+arm_table = member("arm_table", span_row, SpanD.TABLE)  # place in data of the table of span j over its arm's angle
+decoupler_row = row("decoupler_row", D.DECOUPLER, layout.DecouplerD)  # place of `DecouplerD` of decoupler m in data
+decoupler_pulley = member("decoupler_pulley", decoupler_row, DecouplerD.PULLEY)  # the pulley of decoupler m
 
 
 @kernel
@@ -253,35 +152,11 @@ def decoupler_of(i, data):
 
 # --- parameters -------------------------------------------------------------------------------------------------------
 
-
-@kernel
-def p_inertia(i, data):
-    """Place of the inertia of pulley i in p."""
-    return int(data[D.P_J]) + i
-
-
-@kernel
-def p_bearing(i, data):
-    """Place of the viscous friction of pulley i in p."""
-    return int(data[D.P_B]) + i
-
-
-@kernel
-def p_friction(i, data):
-    """Place of the friction coefficient of pulley i in p."""
-    return int(data[D.P_MU]) + i
-
-
-@kernel
-def p_arm(m, data):
-    """Place of `ArmP` of arm m in p."""
-    return int(data[D.P_ARM]) + N_ARM_P * m
-
-
-@kernel
-def p_decoupler(m, data):
-    """Place of `DecouplerP` of decoupler m in p."""
-    return int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
+p_inertia = row("p_inertia", D.P_J)  # place of the inertia of pulley i in p
+p_bearing = row("p_bearing", D.P_B)  # place of the viscous friction of pulley i in p
+p_friction = row("p_friction", D.P_MU)  # place of the friction coefficient of pulley i in p
+p_arm = row("p_arm", D.P_ARM, layout.ArmP)  # place of `ArmP` of arm m in p
+p_decoupler = row("p_decoupler", D.P_DECOUPLER, layout.DecouplerP)  # place of `DecouplerP` of decoupler m in p
 
 
 # --- states -----------------------------------------------------------------------------------------------------------
@@ -299,34 +174,16 @@ def x_flow(data):
     return cell_count(data) + pulleys(data)
 
 
-@kernel
-def x_arm(m, data):
-    """Place of `ArmX` of arm m in x."""
-    return int(data[D.X_ARM]) + N_ARM_X * m
-
-
-@kernel
-def x_decoupler(m, data):
-    """Place of `DecouplerX` of decoupler m in x."""
-    return int(data[D.X_DECOUPLER]) + N_DECOUPLER_X * m
-
-
-@kernel
-def x_sliding(i, data):
-    """Place in x of the sliding speed that the friction of pulley i depends on."""
-    return int(data[D.X_SLIDING]) + i
-
-
-@kernel
-def x_patch(k, data):
-    """Place in x of the way of patch k [turns]."""
-    return int(data[D.X_PATCH]) + k
+x_arm = row("x_arm", D.X_ARM, layout.ArmX)  # place of `ArmX` of arm m in x
+x_decoupler = row("x_decoupler", D.X_DECOUPLER, layout.DecouplerX)  # place of `DecouplerX` of decoupler m in x
+x_patch = row("x_patch", D.X_PATCH)  # place in x of the way of patch k [turns]
+x_sliding = row("x_sliding", D.X_SLIDING)  # place in x of the sliding speed that the friction of pulley i depends on
 
 
 @kernel
 def x_lateral(j, data):
     """Place in x of pulley j's angle, the last tension of span j and the modes of that span."""
-    return int(data[D.X_LATERAL]) + (2 + 2 * int(data[D.MODES])) * j
+    return entry(D.X_LATERAL, data) + (2 + 2 * entry(D.MODES, data)) * j
 
 
 @kernel
@@ -334,7 +191,7 @@ def given_state(i, data):
     """Place of `GivenX` of pulley i in x, or -1 if its speed is not given."""
     if flange_kind(i, data) != Flange.SPEED:
         return -1
-    return int(data[D.X_GIVEN]) + N_GIVEN * given_number(i, data)
+    return entry(D.X_GIVEN, data) + N_GIVEN * given_number(i, data)
 
 
 @kernel
@@ -345,80 +202,42 @@ def speed(i, x, data):
 
 # --- outputs ----------------------------------------------------------------------------------------------------------
 
-
-@kernel
-def y_belt(data):
-    """Place of `Y` in y."""
-    return int(data[D.Y_BELT])
-
-
-@kernel
-def y_tension(j, data):
-    """Place of the tension of span j in y."""
-    return int(data[D.Y_TENSION]) + j
-
-
-@kernel
-def y_pulley(i, data):
-    """Place of `PulleyY` of pulley i in y."""
-    return int(data[D.Y_PULLEY]) + N_PULLEY * i
+y_belt = whole("y_belt", D.Y_BELT)  # place of `Y` in y
+y_tension = row("y_tension", D.Y_TENSION)  # place of the tension of span j in y
+y_pulley = row("y_pulley", D.Y_PULLEY, layout.PulleyY)  # place of `PulleyY` of pulley i in y
 
 
 @kernel
 def y_given(i, data):
     """Place in y of the speed of pulley i, whose flange's speed is given."""
-    return int(data[D.Y_GIVEN]) + given_number(i, data)
+    return entry(D.Y_GIVEN, data) + given_number(i, data)
 
 
 # --- scratch memory ---------------------------------------------------------------------------------------------------
 
-
-@kernel
-def cell(c, data):
-    """Place of `Cell` of cell c in work."""
-    return int(data[D.W_CELL]) + N_CELL * c
-
-
-@kernel
-def face(u, data):
-    """Place of `Face` of face u in work."""
-    return int(data[D.W_FACE]) + N_FACE * u
+cell = row("cell", D.W_CELL, layout.Cell)  # place of `Cell` of cell c in work
+face = row("face", D.W_FACE, layout.Face)  # place of `Face` of face u in work
 
 
 @kernel
 def rim(end, j, data):
     """Place of `Rim` at the start (0) or the end (1) of span j in work."""
-    return int(data[D.W_RIM]) + N_RIM * (2 * j + end)
+    return entry(D.W_RIM, data) + N_RIM * (2 * j + end)
 
 
-@kernel
-def wrap(i, data):
-    """Place of `Wrap` of pulley i in work."""
-    return int(data[D.W_WRAP]) + N_WRAP * i
-
-
-@kernel
-def span(j, data):
-    """Place of `Span` of span j in work."""
-    return int(data[D.W_SPAN]) + N_SPAN * j
+wrap = row("wrap", D.W_WRAP, layout.Wrap)  # place of `Wrap` of pulley i in work
+span = row("span", D.W_SPAN, layout.Span)  # place of `Span` of span j in work
 
 
 @kernel
 def slide_by_angle(m, u, data):
     """Place in work of ds/dtheta of face u, theta of arm m."""
-    return int(data[D.W_BY_ARM]) + m * cell_count(data) + u
+    return entry(D.W_BY_ARM, data) + m * cell_count(data) + u
 
 
-@kernel
-def clutch(m, data):
-    """Place in work of the state of decoupler m's clutch: 1 locked, 0 free."""
-    return int(data[D.W_CLUTCH]) + m
-
-
-@kernel
-def step_block(kind, data):
-    """Place in work of a member of `rtcvt.model.stepping.Block`."""
-    return int(data[D.W_STEP]) + kind * states(data)
+clutch = row("clutch", D.W_CLUTCH)  # place in work of the state of decoupler m's clutch: 1 locked, 0 free
+step_block = block("step_block", D.W_STEP, states)  # place in work of a member of `rtcvt.model.stepping.Block`
+w_slope = whole("w_slope", D.W_SLOPE)  # place in work of the slope of R where it was evaluated last
 
 
 @kernel

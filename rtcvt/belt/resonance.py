@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from rtcvt.belt import places
 from rtcvt.belt.layout import N_RESONANCE, Across, Arc, BeltP, Cell, D, ResonanceY, Span
 from rtcvt.kernel import kernel
+from rtcvt.model.places import entry
 from rtcvt.numerics.elementary import exp, sin
 
 SUM = 4.0 / 27.0 + 16.0 / 3375.0 + 36.0 / 42875.0 + 64.0 / 250047.0  # of m^2/(m^2 - 1)^3, m = 2, 4, 6, 8
@@ -180,19 +181,19 @@ def span_outputs(q, turning, p, data, y, work):
 
     `q` is the flow of length without load. Write the tensions of the spans first.
     """
-    at = int(data[D.Y_RESONANCE])
-    orders = int(data[D.ORDERS])
+    at = entry(D.Y_RESONANCE, data)
+    orders = entry(D.ORDERS, data)
     for j in range(places.pulleys(data)):
         T = work[places.span(j, data) + Span.TENSION]
         omega = span_frequency(j, q, T, p, data, work)
-        y[int(data[D.Y_FREQUENCY]) + j] = omega / (2.0 * math.pi)
+        y[entry(D.Y_FREQUENCY, data) + j] = omega / (2.0 * math.pi)
         if data[D.N_ORDERS] > 0.0:
             met = 0.0
             nearest = data[D.BAND]
             largest = 1.0
             if omega > 0.0:
                 zeta = span_damping_ratio(j, q, T, omega, p, data, work)
-                for m in range(int(data[D.N_ORDERS])):
+                for m in range(entry(D.N_ORDERS, data)):
                     r = data[orders + m] * abs(turning) / omega
                     if abs(r - 1.0) <= nearest:
                         nearest = abs(r - 1.0)
@@ -202,4 +203,4 @@ def span_outputs(q, turning, p, data, y, work):
             y[at + N_RESONANCE * j + ResonanceY.ORDER] = met
             y[at + N_RESONANCE * j + ResonanceY.GAIN] = largest
             if data[D.RUNOUT] > 0.0:
-                y[int(data[D.Y_SWING]) + j] = data[D.RUNOUT] * largest
+                y[entry(D.Y_SWING, data) + j] = data[D.RUNOUT] * largest

@@ -506,18 +506,10 @@ def spans(unit: BeltUnit) -> Spans:
     ]
     ahead = np.array([[delta for delta, _ in side] for side in corrections]).sum(axis=0)
     return Spans(
-        T,
-        belt.EA / without.real,
-        np.maximum(wrapped + 2.0 * own / (1.0 / belt.EA + sink), _MIN_WRAP_SHARE * wrapped),
-        by,
-        without.imag / omega,
-        radius,
-        np.zeros(radius.size) if contacts[0] is None else 2.0 * slow - wrapped / belt.EA + held,
-        rests,
-        sink,
-        less,
-        loose + np.roll(loose, -1, axis=0),
-        ahead.real,
-        -ahead.imag / swings,
+        T, belt.EA / without.real,
+        np.maximum(wrapped + 2.0 * own / (1.0 / belt.EA + sink), _MIN_WRAP_SHARE * wrapped), by,
+        without.imag / omega, radius,
+        np.zeros(radius.size) if contacts[0] is None else 2.0 * slow - wrapped / belt.EA + held, rests, sink, less,
+        loose + np.roll(loose, -1, axis=0), ahead.real, -ahead.imag / swings,
         np.array([[by for _, by in side] for side in corrections]).T,
-    )
+    )  # fmt: skip

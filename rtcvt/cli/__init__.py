@@ -5,6 +5,7 @@ A module for each command, registered when it is imported. Errors that the user 
 and end with exit code 2; a failed check ends with 1.
 """
 
+import inspect
 import logging
 import os
 import sys
@@ -16,29 +17,17 @@ from rich.logging import RichHandler
 
 from rtcvt import __version__
 from rtcvt.cli.console import EXTRAS, app, fail, notes, opt, out
-from rtcvt.environment import ALLOW
+from rtcvt.environment import ALLOW, docstring
 from rtcvt.errors import InputError
 
 __all__ = ["app", "main"]
 
-# in the order of the help
-for _name in [
-    "show",
-    "new",
-    "simulate",
-    "sweep",
-    "export",
-    "run",
-    "view",
-    "check",
-    "map",
-    "sheave",
-    "campaign",
-    "reduce",
-    "calibrate",
-    "own",
-]:
+_ORDER = "show new simulate sweep export run view check map sheave campaign reduce calibrate own"  # of the help
+for _name in _ORDER.split():
     import_module(f"rtcvt.cli.{_name}")
+
+
+_ALLOW = "Run or compile code that unit files name: laws, sources of FMUs. Only of files you trust."
 
 
 def _version(asked: bool) -> None:
@@ -47,19 +36,40 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
-    version: bool = opt("Print the version.", "--version", default=False, callback=_version, is_eager=True),
-    allow_code: bool = opt(
-        "Run or compile code that unit files name: laws, sources of FMUs. Only of files you trust.",
-        "--allow-code",
-        default=False,
-    ),
+    version: bool = opt("--version", help="Print the version.", default=False, callback=_version, is_eager=True),
+    allow_code: bool = opt("--allow-code", default=False, help=_ALLOW),
 ) -> None:
+    """Real-time models of gear systems, belt drives and variators.
+
+    A [bold]unit[/] is a machine described in a TOML file, or one of those that come with rtcvt. From it rtcvt makes a
+    full model and reduced ones (rigid, or hybrid where a belt creeps), simulates them, exports the
+    reduced ones as FMI 2.0 units with their controllers, runs units against the clock and reports how far they are from
+    the full model.
+
+    [bold]A first round:[/]
+
+      rtcvt show                        the units that come with rtcvt
+      rtcvt show toroidal_kers          sets, radii matrix and reduced matrices
+      rtcvt check toroidal_kers         full against rigid model: report.html
+      rtcvt export toroidal_kers        toroidal_kers.fmu, for any FMI 2.0 tool
+      rtcvt run toroidal_kers.fmu --duration 10    in real time, at a fixed step
+
+    [bold]Belts:[/]
+
+      rtcvt check accessory_5pk         a belt drive: full against hybrid model
+      rtcvt simulate pushbelt_cvt       a pushbelt variator in real time
+      rtcvt campaign --help             how such a reduced model is made
+
+    Quantities have units, also on the command line: --set geometry.r_c="30 mm" --step "0.5 ms".
+    """
     del version
     if allow_code:
         os.environ[ALLOW] = "1"
 
+
+_about = inspect.cleandoc(docstring(_options)).split("\n\n")
+app.callback(help="\n\n".join(p if p.startswith(" ") else " ".join(p.split()) for p in _about))(_options)
 
 _logger = logging.getLogger("rtcvt")
 _logger.addHandler(RichHandler(console=notes, show_time=False, show_level=False, show_path=False))

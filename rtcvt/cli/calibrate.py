@@ -6,7 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from rtcvt.cli import completion
-from rtcvt.cli.console import Scheduler, UnitName, Workers, for_kinds, given_to, plan_option, progress_bar, show_lines
+from rtcvt.cli.console import (
+    Scheduler,
+    UnitName,
+    Workers,
+    for_kinds,
+    given_to,
+    opt,
+    plan_option,
+    progress_bar,
+    show_lines,
+)
 from rtcvt.kind import Shown, load_unit
 
 
@@ -15,7 +25,7 @@ def calibrate(
     context: typer.Context,
     unit: UnitName,
     plan: Annotated[str, plan_option(completion.calibrations)],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the results.")],
+    output: Path = opt("-o", "--output", default=..., metavar="DIR"),
     scheduler: Scheduler = None,
     workers: Workers = None,
     **own: Any,
@@ -27,6 +37,10 @@ def calibrate(
 
     DIR gets runs.jsonl, a line for each finished run, calibration.json with all figures, and set.toml, the unit with
     the mean. Ctrl-C or a kill loses the running runs: the same command continues with the missing ones.
+
+    Options
+    -------
+    output : Folder of the results.
     """
     loaded = load_unit(unit)
     task = loaded.task("calibrate")

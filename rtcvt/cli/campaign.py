@@ -7,19 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from rtcvt.cli import completion
-from rtcvt.cli.console import (
-    Scheduler,
-    UnitName,
-    Workers,
-    for_kinds,
-    given_to,
-    notes,
-    opt,
-    plan_option,
-    progress_bar,
-    show_lines,
-)
+from rtcvt.cli import completion, console
+from rtcvt.cli.console import Scheduler, UnitName, Workers, for_kinds, opt
 from rtcvt.kind import Campaigned, load_unit
 
 
@@ -27,11 +16,11 @@ from rtcvt.kind import Campaigned, load_unit
 def campaign(
     context: typer.Context,
     unit: UnitName,
-    plan: Annotated[str, plan_option(completion.plans)],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the runs.")],
+    plan: Annotated[str, console.plan_option(completion.plans)],
+    output: Path = opt("-o", "--output", default=..., metavar="DIR"),
     scheduler: Scheduler = None,
     workers: Workers = None,
-    summary: Path | None = opt("Write a short table of all runs to FILE.csv.", "--summary", metavar="FILE.csv"),
+    summary: Path | None = opt("--summary", metavar="FILE.csv"),
     **own: Any,
 ) -> None:
     """Run the full model of a unit over a plan of operating points and transients.
@@ -43,18 +32,23 @@ def campaign(
     the missing runs, and repeats the failed ones.
 
     Exits with code 1 if a run failed, 130 after Ctrl-C.
+
+    Options
+    -------
+    output : Folder of the runs.
+    summary : Write a short table of all runs to FILE.csv.
     """
     loaded = load_unit(unit)
     task = loaded.task("campaign")
     common = {"plan": plan, "output": output, "scheduler": scheduler, "workers": workers, "summary": summary}
-    given = given_to(task, context, common | own, *common)
-    with progress_bar() as bar:
+    given = console.given_to(task, context, common | own, *common)
+    with console.progress_bar() as bar:
         result: Campaigned = task.run(loaded, given, bar)
-    show_lines(result.lines)
+    console.show_lines(result.lines)
     for failure in result.failures:
-        notes.print(f"[red]failed:[/] {escape(failure)}")
+        console.notes.print(f"[red]failed:[/] {escape(failure)}")
     if result.interrupted:
-        notes.print(f"interrupted, {result.missing} runs are missing; the same command continues")
+        console.notes.print(f"interrupted, {result.missing} runs are missing; the same command continues")
         sys.exit(130)
     if result.failures or result.missing:
         raise typer.Exit(1)

@@ -1,12 +1,12 @@
 """``rtcvt check``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from rich.markup import escape
 
-from rtcvt.cli.console import Json, ScenarioName, Settings, UnitName, assignments, for_kinds, notes, say, write_page
+from rtcvt.cli import console
+from rtcvt.cli.console import Json, ScenarioName, Settings, UnitName, for_kinds, opt
 
 
 @for_kinds(lambda kind: kind.check)
@@ -15,18 +15,19 @@ def check(
     unit: UnitName,
     settings: Settings = None,
     scenario: ScenarioName = None,
-    report: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The report.")] = Path("report.html"),
+    report: Path = opt("-o", "--output", default=Path("report.html"), metavar="FILE"),
     figures: Json = None,
     **own: Any,
 ) -> None:
     """Compare a unit's real-time model with its full model and write a report.
 
     Exits with code 1 if a limit is exceeded.
+
+    Options
+    -------
+    report : The report.
     """
-    common = {"settings": assignments(settings), "scenario": scenario, "report": report, "figures": figures}
-    result = write_page(unit, "check", context, common | own)
-    say(f"report: {report}")
-    for failure in result.failures:
-        notes.print(f"[red]{result.verdict}:[/] {escape(failure)}")
-    if result.failures:
-        raise typer.Exit(1)
+    common = {"settings": console.assignments(settings), "scenario": scenario, "report": report, "figures": figures}
+    result = console.write_page(unit, "check", context, common | own)
+    console.say(f"report: {report}")
+    console.end_with(result.failures, result.verdict)

@@ -1,12 +1,13 @@
 """Completion in the shell: units, scenarios, parameters, signals, plans (``rtcvt --install-completion``)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import typer
 
 from rtcvt.errors import InputError
+from rtcvt.lazily import lazily
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> Iterator[str]:
@@ -28,18 +29,21 @@ def _given(ctx: typer.Context, name: str) -> str:
     return str(ctx.params.get(name) or ctx.args[0])
 
 
-def units(incomplete: str) -> list[str]:
-    """Shipped units, and TOML files."""
-    from rtcvt.unitfile import shipped_units
+def _shipped(names: str, *kinds: str) -> Callable[[str], list[str]]:
+    """Completion by what comes along, ``names(*kinds)``, and by TOML files."""
 
-    return [*_beginning(shipped_units(), incomplete), *_files(incomplete, ".toml")]
+    def complete(incomplete: str) -> list[str]:
+        with suppress(ModuleNotFoundError):
+            return [*_beginning(lazily(names)(*kinds), incomplete), *_files(incomplete, ".toml")]
+        return []
+
+    return complete
 
 
-def systems(incomplete: str) -> list[str]:
-    """Shipped systems, and TOML files."""
-    from rtcvt.unitfile import shipped_units
-
-    return [*_beginning(shipped_units("system"), incomplete), *_files(incomplete, ".toml")]
+units = _shipped("rtcvt.unitfile:shipped_units")
+systems = _shipped("rtcvt.unitfile:shipped_units", "system")
+calibrations = _shipped("rtcvt.offline.variator.calibration.plan:shipped_calibrations")
+plans = _shipped("rtcvt.offline.variator.plan:shipped_plans")
 
 
 def scenarios(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -68,22 +72,4 @@ def signals(ctx: typer.Context, incomplete: str) -> list[str]:
         from rtcvt.interface import read
 
         return list(_beginning(read(_given(ctx, "recording")).names, incomplete))
-    return []
-
-
-def calibrations(incomplete: str) -> list[str]:
-    """Plans of calibrations that come along, and TOML files."""
-    with suppress(ModuleNotFoundError):
-        from rtcvt.offline.variator.calibration.plan import shipped_calibrations
-
-        return [*_beginning(shipped_calibrations(), incomplete), *_files(incomplete, ".toml")]
-    return []
-
-
-def plans(incomplete: str) -> list[str]:
-    """Plans that come along, and TOML files."""
-    with suppress(ModuleNotFoundError):
-        from rtcvt.offline.variator.plan import shipped_plans
-
-        return [*_beginning(shipped_plans(), incomplete), *_files(incomplete, ".toml")]
     return []

@@ -6,17 +6,18 @@ kinds, and accepts those of the unit's kind.
 
 import inspect
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -28,48 +29,15 @@ from rtcvt.errors import InputError
 from rtcvt.files import command_files
 from rtcvt.kind import Checked, Kind, Option, Task, kinds, load_unit
 
-EXTRAS = {
-    "matplotlib": "offline",
-    "scipy": "offline",
-    "skfem": "offline",
-    "cryptography": "offline",
-    "distributed": "offline",
-    "fmpy": "hil",
-    "asammdf": "hil",
-    "can": "hil",
-    "cantools": "hil",
-    "ziglang": "native",
-}  # packages that the core does without
+_PACKAGES = {  # that the core does without, by the extra that brings them
+    "offline": "matplotlib scipy skfem cryptography distributed",
+    "hil": "fmpy asammdf can cantools",
+    "native": "ziglang",
+}
+EXTRAS = {package: extra for extra, names in _PACKAGES.items() for package in names.split()}
 
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    help="""Real-time models of gear systems, belt drives and variators.
-
-    A [bold]unit[/] is a machine described in a TOML file, or one of those that come with rtcvt. \
-From it rtcvt makes a full model and reduced ones (rigid, or hybrid where a belt creeps), simulates them, exports the \
-reduced ones as FMI 2.0 units with their controllers, runs units against the clock and reports how far they are from \
-the full model.
-
-    [bold]A first round:[/]
-
-      rtcvt show                        the units that come with rtcvt
-      rtcvt show toroidal_kers          sets, radii matrix and reduced matrices
-      rtcvt check toroidal_kers         full against rigid model: report.html
-      rtcvt export toroidal_kers        toroidal_kers.fmu, for any FMI 2.0 tool
-      rtcvt run toroidal_kers.fmu --duration 10    in real time, at a fixed step
-
-    [bold]Belts:[/]
-
-      rtcvt check accessory_5pk         a belt drive: full against hybrid model
-      rtcvt simulate pushbelt_cvt       a pushbelt variator in real time
-      rtcvt campaign --help             how such a reduced model is made
-
-    Quantities have units, also on the command line: --set geometry.r_c="30 mm" --step "0.5 ms".
-    """,
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
 out = Console()
@@ -78,17 +46,6 @@ out = Console()
 notes = Console(stderr=True)
 WRITTEN = frozenset({"--output", "--json", "--report", "--save-dbc", "--summary"})  # options that name outputs
 PROGRESS_INTERVAL = 30.0  # s between lines of progress where there is no terminal
-
-
-class Fidelity(StrEnum):
-    """Which model of the unit."""
-
-    rigid = "rigid"
-    full = "full"
-    moving = "moving"
-    hybrid = "hybrid"
-    system = "system"
-    theory = "theory"
 
 
 UnitName = Annotated[
@@ -132,6 +89,7 @@ def _models() -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
+Fidelity = Literal["rigid", "full", "moving", "hybrid", "system", "theory"]
 Model = Annotated[Fidelity | None, typer.Option("--model", "-m", help=_models())]
 
 
@@ -166,17 +124,31 @@ Substeps = Annotated[
 ]
 
 
-def opt(about: str, *flags: str, default: Any = None, **more: Any) -> Any:
-    """The default of a parameter that is an option of a command: its help, names and value, see `typer.Option`."""
-    return typer.Option(default, *flags, help=about, **more)
+def opt(*flags: str, default: Any = None, **more: Any) -> Any:
+    """The default of a parameter that is an option of a command, see `typer.Option`."""
+    return typer.Option(default, *flags, **more)
+
+
+def arg(default: Any = None, **more: Any) -> Any:
+    """The default of a parameter that is an argument of a command, see `typer.Argument`."""
+    return typer.Argument(default, **more)
 
 
 def command(function: Callable[..., None], more: Iterable[str] = ()) -> Callable[..., None]:
-    """Register a command; its help is its docstring and the paragraphs `more`."""
-    paragraphs = "\n\n".join([inspect.cleandoc(docstring(function)), *more]).split("\n\n")
-    text = "\n\n".join(" ".join(p.split()) for p in paragraphs)
-    text = text.replace("[", r"\[").replace(r"\[bold]", "[bold]").replace(r"\[/]", "[/]")  # units are no markup
-    return app.command(help=text, cls=_Command)(function)
+    """Register a command; its help is its docstring and the paragraphs `more`.
+
+    The help of an option is in the section "Options" of the docstring, unless commands share it.
+    """
+    about, _, options = inspect.cleandoc(docstring(function)).partition("\n\nOptions\n-------\n")
+    parameters = inspect.signature(function).parameters
+    for name, told in re.findall(r"^(\w+) : (.+(?:\n .+)*)", options, re.MULTILINE):
+        parameters[name].default.help = _help(told)
+    return app.command(help="\n\n".join(map(_help, "\n\n".join([about, *more]).split("\n\n"))), cls=_Command)(function)
+
+
+def _help(text: str) -> str:
+    """A paragraph in one line; units in brackets are no markup."""
+    return " ".join(text.split()).replace("[", r"\[").replace(r"\[bold]", "[bold]").replace(r"\[/]", "[/]")
 
 
 class _Command(TyperCommand):
@@ -248,12 +220,11 @@ def given_to(task: Task, context: typer.Context, values: Mapping[str, Any], *alw
 
 
 def refuse_others(context: typer.Context, taken: Collection[str]) -> None:
-    """Refuse options on the command line that this kind of unit does not have."""
+    """Refuse options on the command line that this kind of unit does not have, other than those in `taken`."""
     for name, value in context.params.items():
         source = context.get_parameter_source(name)
         if name not in taken and name != "unit" and source is not None and source.name == "COMMANDLINE":
-            shown = value.value if isinstance(value, StrEnum) else value
-            raise InputError(_flag(name), "", shown, f"not with {context.params['unit']}: see --help")
+            raise InputError(_flag(name), "", value, f"not with {context.params['unit']}: see --help")
 
 
 def _flag(name: str) -> str:
@@ -346,6 +317,14 @@ def show_lines(lines: Iterable[Any]) -> None:
             print_whole(line)
         else:
             out.print(line, highlight=False)
+
+
+def end_with(failures: Collection[str], verdict: str = "failed") -> None:
+    """Print failures, if there are any, and exit with 1."""
+    for failure in failures:
+        notes.print(f"[red]{verdict}:[/] {escape(failure)}")
+    if failures:
+        raise typer.Exit(1)
 
 
 def write_figures(path: Path | None, figures: dict[str, Any]) -> None:

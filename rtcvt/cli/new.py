@@ -2,12 +2,9 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rtcvt.cli import completion
-from rtcvt.cli.console import command, say
+from rtcvt.cli.console import arg, command, opt, say
 from rtcvt.errors import InputError
 from rtcvt.files.toml_edit import edited
 from rtcvt.kind import load_unit
@@ -17,17 +14,19 @@ from rtcvt.unitfile import parse_unit_file, read_unit_file
 
 @command
 def new(
-    unit: Annotated[
-        str,
-        typer.Argument(metavar="UNIT", help="A shipped unit, the nearest to yours.", autocompletion=completion.units),
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.toml", help="The new unit file.")],
+    unit: str = arg(..., metavar="UNIT", autocompletion=completion.units),
+    output: Path = opt("-o", "--output", default=..., metavar="FILE.toml"),
 ) -> None:
     """Start a unit of your own: write the commented file of a shipped one, with the name of the new file.
 
     rtcvt new planetary -o mine.toml is the start of a gear system, pushbelt_24mm of a belt (then rtcvt own mine.toml),
     car_cvt of a car. A system names its components: make files of your own for those that you change, and write
     { unit = "my_engine.toml" } in place of { unit = "engine" }.
+
+    Options
+    -------
+    unit : A shipped unit, the nearest to yours.
+    output : The new unit file.
     """
     if output.suffix != ".toml" or output.exists():
         raise InputError("--output", "", str(output), "the name of a TOML file that does not exist")

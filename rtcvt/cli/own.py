@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from rtcvt.cli import completion
-from rtcvt.cli.console import Scheduler, UnitName, Workers, for_kinds, notes, plan_option, progress_bar, say, write_page
+from rtcvt.cli import completion, console
+from rtcvt.cli.console import Scheduler, UnitName, Workers, for_kinds, opt, write_page
 from rtcvt.kind import load_unit
 
 
@@ -16,17 +15,11 @@ from rtcvt.kind import load_unit
 def own(
     context: typer.Context,
     unit: UnitName,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of all results.")],
-    plan: Annotated[str, plan_option(completion.plans)] = "quick",
-    spatial: Annotated[
-        str | None, typer.Option("--spatial", metavar="PLAN", help="Correct the laws by runs of the spatial belt.")
-    ] = None,
-    held_out: Annotated[
-        str, typer.Option("--held-out", metavar="PLAN", help="Plan of the runs on which errors are measured.")
-    ] = "heldout",
-    prior: Annotated[
-        str | None, typer.Option("--prior", metavar="MODEL", help="As of rtcvt reduce: of a similar belt.")
-    ] = None,
+    output: Path = opt("-o", "--output", default=..., metavar="DIR"),
+    plan: Annotated[str, console.plan_option(completion.plans)] = "quick",
+    spatial: str | None = opt("--spatial", metavar="PLAN"),
+    held_out: str = opt("--held-out", default="heldout", metavar="PLAN"),
+    prior: str | None = opt("--prior", metavar="MODEL"),
     scheduler: Scheduler = None,
     workers: Workers = None,
     **own: Any,
@@ -37,6 +30,13 @@ def own(
     same command continues.
 
     Exits with code 1 if a run failed or errors are larger than the unit states, 130 after Ctrl-C.
+
+    Options
+    -------
+    output : Folder of all results.
+    spatial : Correct the laws by runs of the spatial belt.
+    held_out : Plan of the runs on which errors are measured.
+    prior : As of rtcvt reduce: of a similar belt.
     """
     from rtcvt.interface import Unit
 
@@ -48,12 +48,9 @@ def own(
     try:
         result = write_page(unit, "own", context, common | pages | {"scheduler": scheduler, "workers": workers} | own)
     except KeyboardInterrupt:
-        notes.print("interrupted; the same command continues")
+        console.notes.print("interrupted; the same command continues")
         sys.exit(130)
-    with progress_bar() as bar:
+    with console.progress_bar() as bar:
         fmu = Unit(load_unit(made)).export(made.with_suffix(".fmu"), errors=figures, progress=bar)
-    say(f"unit: {made}, {fmu.name} ({fmu.stat().st_size / 1e3:.0f} kB); pages: check.html, reduction.html")
-    for failure in result.failures:
-        notes.print(f"[red]{result.verdict}:[/] {escape(failure)}")
-    if result.failures:
-        raise typer.Exit(1)
+    console.say(f"unit: {made}, {fmu.name} ({fmu.stat().st_size / 1e3:.0f} kB); pages: check.html, reduction.html")
+    console.end_with(result.failures, result.verdict)

@@ -1,11 +1,11 @@
 """``rtcvt reduce``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from rtcvt.cli.console import Json, for_kinds, given_to, opt, progress_bar, say, show_lines, write_figures
+from rtcvt.cli.console import Json, arg, for_kinds, given_to, opt, progress_bar, say, show_lines, write_figures
 from rtcvt.errors import InputError
 from rtcvt.kind import Shown, load_unit
 from rtcvt.unitfile import UnitFile, parse_unit_file
@@ -14,15 +14,13 @@ from rtcvt.unitfile import UnitFile, parse_unit_file
 @for_kinds(lambda kind: kind.reduce)
 def reduce(
     context: typer.Context,
-    campaign: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the runs, from rtcvt campaign.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.h5", help="The reduced model.")],
-    heldout: Path | None = opt("Runs of another plan, to measure errors on.", "--held-out", metavar="DIR"),
-    prior: Path | None = opt(
-        "Of a similar belt, a file or a shipped one: only the difference is found.", "--prior", metavar="MODEL"
-    ),
-    spatial: Path | None = opt("Runs of the spatial belt, to correct the laws by.", "--spatial", metavar="DIR"),
-    report: Path | None = opt("Write a report.", "--report", metavar="FILE.html"),
-    name: str | None = opt("Name of the reduced model; default: that of the file."),
+    campaign: Path = arg(..., metavar="DIR"),
+    output: Path = opt("-o", "--output", default=..., metavar="FILE.h5"),
+    heldout: Path | None = opt("--held-out", metavar="DIR"),
+    prior: Path | None = opt("--prior", metavar="MODEL"),
+    spatial: Path | None = opt("--spatial", metavar="DIR"),
+    report: Path | None = opt("--report", metavar="FILE.html"),
+    name: str | None = opt(),
     figures: Json = None,
     **own: Any,
 ) -> None:
@@ -32,6 +30,16 @@ def reduce(
     model has not seen. With --prior laws are found as differences from those of another belt, so that fewer runs do.
     With --spatial the laws of a planar belt become those of the spatial one; some dozens of runs do (plan chosen_24mm).
     With --held-out errors are also measured on runs of another plan, and kept in the file.
+
+    Options
+    -------
+    campaign : Folder of the runs, from rtcvt campaign.
+    output : The reduced model.
+    heldout : Runs of another plan, to measure errors on.
+    prior : Of a similar belt, a file or a shipped one: only the difference is found.
+    spatial : Runs of the spatial belt, to correct the laws by.
+    report : Write a report.
+    name : Name of the reduced model; default: that of the file.
     """
     from rtcvt.recording import require_writable
 

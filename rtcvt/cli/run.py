@@ -2,17 +2,15 @@
 
 import re
 import zipfile
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import typer
 from rich.table import Table
 
 from rtcvt.cli import completion
-from rtcvt.cli.console import Json, assignments, command, fail, opt, out, say, say_limits, seconds, write_figures
+from rtcvt.cli.console import Json, arg, assignments, command, fail, opt, out, say, say_limits, seconds, write_figures
 from rtcvt.errors import InputError
 from rtcvt.files import opened_archive
 
@@ -24,80 +22,33 @@ LATE_US = 200.0  # [us] lateness above which the cause is printed
 MOST_CYCLE = 65.0  # [s] largest cycle time that a database can state
 
 
-class Pacing(StrEnum):
-    """Source of the clock."""
-
-    native = "native"
-    python = "python"
-
-
-class Overrun(StrEnum):
-    """Reaction to a step that ended after the next deadline."""
-
-    catch_up = "catch-up"
-    skip = "skip"
-    stop = "stop"
-
-
-class OnRecordingError(StrEnum):
-    """Reaction to a recording that cannot be written."""
-
-    stop = "stop"
-    go_on = "continue"
-
-
 @command
 def run(
-    fmu: Annotated[Path, typer.Argument(metavar="FILE.fmu", help="Any co-simulation FMU of FMI 2.0 or 3.0.")],
-    step: str | None = opt('Step, e.g. 1e-3 or "1 ms"; default: the FMU\'s.'),
-    duration: str | None = opt("How long; default: the scenario's, or the FMU's."),
-    scenario: str | None = opt(
-        "A scenario of the FMU's unit by name, or a scenario file.", "--scenario", "-s", metavar="NAME|FILE"
-    ),
-    inputs: Path | None = opt(
-        "Inputs in place of the scenario's: columns time \\[s],NAME [UNIT],...", metavar="FILE.csv"
-    ),
-    fast: bool = opt("Do not wait for the clock.", "--fast", default=False),
-    pacing: Pacing | None = opt("native: a loop in C (Linux, default there); python: a loop in Python."),
-    overrun: Overrun = opt("After a step that ended after the next deadline.", default=Overrun.catch_up),
-    cpu: int | None = opt("Processor for the native loop; default: the last that is free."),
-    fallbacks: list[str] | None = opt(
-        "Of an input without a valid value, or an output without a result. Repeatable; default: 0 for "
-        "torques, else the last value.",
-        "--fallback",
-        metavar="NAME=VALUE",
-    ),
-    can: str | None = opt(
-        "Outputs to and inputs from a CAN bus: socketcan:can0, udp_multicast:239.74.163.2 or virtual:NAME.",
-        metavar="CHANNEL",
-    ),
-    dbc: Path | None = opt("The bus's database; default: one made from the variables.", metavar="FILE"),
-    save_dbc: Path | None = opt("Write the database that was made, for the other node.", metavar="FILE"),
-    nodes: list[str] | None = opt(
-        "Of the database, whose messages the rig sends. Repeatable; default: RIG, or the only one that sends outputs.",
-        "--node",
-        metavar="NAME",
-    ),
-    send: list[str] | None = opt(
-        "Values to send on the bus, by default all: outputs, or messages of a given database, by name or "
-        'pattern, and how often: --send "shaft.*=1 ms" --send "*.w=20 ms". Repeatable; the last that fits counts.',
-        "--send",
-        metavar="NAME[=TIME]",
-    ),
-    live: int | None = opt("Serve a page of the run on this machine; 0 for any free port.", metavar="PORT"),
-    xcp: int | None = opt("Serve XCP on TCP/IP on this machine, to measure and calibrate.", metavar="PORT"),
-    save_a2l: Path | None = opt("With --xcp: write its description, A2L.", "--save-a2l", metavar="FILE"),
-    isolate: bool = opt("The unit in a process of its own, or in the rig's.", "--isolate/--no-isolate", default=True),
-    patience: str = opt("After which a unit whose step does not return is killed.", default="5 s"),
-    can_timeout: str = opt("After which an input without a new bus value falls back.", default="100 ms"),
-    output: Path | None = opt("Recording: FILE.mf4, ASAM MDF 4, or FILE.h5.", "-o", "--output", metavar="FILE"),
-    record: list[str] | None = opt(
-        "A local variable to record, too; * for any. Repeatable.", "--record", metavar="NAME"
-    ),
-    logging: bool = opt("Show messages of the unit.", "--logging/--no-logging", default=True),
-    on_recording_error: OnRecordingError = opt(
-        "When the recording cannot be written, e.g. on a full disk.", default=OnRecordingError.stop
-    ),
+    fmu: Path = arg(..., metavar="FILE.fmu"),
+    step: str | None = opt(),
+    duration: str | None = opt(),
+    scenario: str | None = opt("--scenario", "-s", metavar="NAME|FILE"),
+    inputs: Path | None = opt(metavar="FILE.csv"),
+    fast: bool = opt("--fast", default=False),
+    pacing: Literal["native", "python"] | None = opt(),
+    overrun: Literal["catch-up", "skip", "stop"] = opt(default="catch-up"),
+    cpu: int | None = opt(),
+    fallbacks: list[str] | None = opt("--fallback", metavar="NAME=VALUE"),
+    can: str | None = opt(metavar="CHANNEL"),
+    dbc: Path | None = opt(metavar="FILE"),
+    save_dbc: Path | None = opt(metavar="FILE"),
+    nodes: list[str] | None = opt("--node", metavar="NAME"),
+    send: list[str] | None = opt("--send", metavar="NAME[=TIME]"),
+    live: int | None = opt(metavar="PORT"),
+    xcp: int | None = opt(metavar="PORT"),
+    save_a2l: Path | None = opt("--save-a2l", metavar="FILE"),
+    isolate: bool = opt("--isolate/--no-isolate", default=True),
+    patience: str = opt(default="5 s"),
+    can_timeout: str = opt(default="100 ms"),
+    output: Path | None = opt("-o", "--output", metavar="FILE"),
+    record: list[str] | None = opt("--record", metavar="NAME"),
+    logging: bool = opt("--logging/--no-logging", default=True),
+    on_recording_error: Literal["stop", "continue"] = opt(default="stop"),
     figures: Json = None,
 ) -> None:
     """Run an FMU at a fixed step against the wall clock.
@@ -131,6 +82,36 @@ def run(
     kbit/s, 1 is all of it), overloaded (above 70 %), refused (values of parameters), overdue (times that outputs
     fell back on the bus, since a step took too long), scheduler (of its threads), counts (of messages), clamped,
     not_finite and held (values by signal), round_trip_ms, gap_ms (between accepted messages): median, max.
+
+    Options
+    -------
+    fmu : Any co-simulation FMU of FMI 2.0 or 3.0.
+    step : Step, e.g. 1e-3 or "1 ms"; default: the FMU's.
+    duration : How long; default: the scenario's, or the FMU's.
+    scenario : A scenario of the FMU's unit by name, or a scenario file.
+    inputs : Inputs in place of the scenario's: columns time [s],NAME [UNIT],...
+    fast : Do not wait for the clock.
+    pacing : native: a loop in C (Linux, default there); python: a loop in Python.
+    overrun : After a step that ended after the next deadline.
+    cpu : Processor for the native loop; default: the last that is free.
+    fallbacks : Of an input without a valid value, or an output without a result. Repeatable; default: 0 for torques,
+        else the last value.
+    can : Outputs to and inputs from a CAN bus: socketcan:can0, udp_multicast:239.74.163.2 or virtual:NAME.
+    dbc : The bus's database; default: one made from the variables.
+    save_dbc : Write the database that was made, for the other node.
+    nodes : Of the database, whose messages the rig sends. Repeatable; default: RIG, or the only one that sends outputs.
+    send : Values to send on the bus, by default all: outputs, or messages of a given database, by name or pattern, and
+        how often: --send "shaft.*=1 ms" --send "*.w=20 ms". Repeatable; the last that fits counts.
+    live : Serve a page of the run on this machine; 0 for any free port.
+    xcp : Serve XCP on TCP/IP on this machine, to measure and calibrate.
+    save_a2l : With --xcp: write its description, A2L.
+    isolate : The unit in a process of its own, or in the rig's.
+    patience : After which a unit whose step does not return is killed.
+    can_timeout : After which an input without a new bus value falls back.
+    output : Recording: FILE.mf4, ASAM MDF 4, or FILE.h5.
+    record : A local variable to record, too; * for any. Repeatable.
+    logging : Show messages of the unit.
+    on_recording_error : When the recording cannot be written, e.g. on a full disk.
     """
     from rtcvt.hil.native.build import available
     from rtcvt.hil.recorder import ENDINGS
@@ -149,7 +130,7 @@ def run(
         end = next(iter(tables.values())).time[-1]
         chosen = chosen or Scenario(name=inputs.stem, duration=end or length or 1.0)
         chosen = chosen.model_copy(update={"inputs": chosen.inputs | tables})
-    native = not fast and (available() if pacing is None else pacing is Pacing.native)
+    native = not fast and (available() if pacing is None else pacing == "native")
     _require_native(native, overrun, cpu, fallbacks, can, live, xcp, faults, on_recording_error)
     if can is None and (dbc or save_dbc or nodes or send):
         raise InputError("--dbc", "", str(dbc or save_dbc or nodes or send), "only with --can")
@@ -159,17 +140,11 @@ def run(
         from rtcvt.hil.loop import Policy
         from rtcvt.hil.rig import Rig, run_rig
 
-        policy = Policy[overrun.name.upper()]
+        policy = Policy[overrun.replace("-", "_").upper()]
         rig = Rig(
-            policy,
-            cpu,
-            fallback=numbers(fallbacks, "--fallback"),
-            faults=faults,
-            isolated=isolate,
-            patience=seconds("--patience", patience),
-            needs_recording=on_recording_error is OnRecordingError.stop,
-            logging=logging,
-        )
+            policy, cpu, fallback=numbers(fallbacks, "--fallback"), faults=faults, isolated=isolate,
+            patience=seconds("--patience", patience), needs_recording=on_recording_error == "stop", logging=logging,
+        )  # fmt: skip
         attach = []
         if can is not None:
             from rtcvt.hil.can_attachment import can_attachment
@@ -284,19 +259,21 @@ def _say_bus(bus: dict[str, Any]) -> None:
 
 @command
 def plot(
-    recording: Annotated[
-        Path, typer.Argument(metavar="FILE", help="HDF5 or ASAM MDF 4 (.mf4), also a .part or .partial file.")
-    ],
-    signals: list[str] | None = opt(
-        "Only this one. Repeatable.", "--signal", metavar="NAME", autocompletion=completion.signals
-    ),
-    output: Path | None = opt("Picture; default: FILE with suffix .png.", "-o", "--output", metavar="FILE"),
+    recording: Path = arg(..., metavar="FILE"),
+    signals: list[str] | None = opt("--signal", metavar="NAME", autocompletion=completion.signals),
+    output: Path | None = opt("-o", "--output", metavar="FILE"),
 ) -> None:
     """Draw a recording's signals over time, those of one unit in one diagram, belt fields as maps.
 
     For a run of the full pushbelt the picture shows the contact forces over the belt, as in its source, and the pulleys
     over time; with --signal, signals over time. Injected faults are shaded. For a sweep it shows lines over one
     parameter, maps over two, else parallel coordinates.
+
+    Options
+    -------
+    recording : HDF5 or ASAM MDF 4 (.mf4), also a .part or .partial file.
+    signals : Only this one. Repeatable.
+    output : Picture; default: FILE with suffix .png.
     """
     from rtcvt.hil.plot import draw, require_picture, save
     from rtcvt.hil.recorder import read
@@ -354,25 +331,25 @@ def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, 
 
 def _require_native(
     native: bool,
-    overrun: Overrun,
+    overrun: str,
     cpu: int | None,
     fallbacks: object,
     can: str | None,
     live: int | None,
     xcp: int | None,
     faults: object,
-    on_recording_error: OnRecordingError,
+    on_recording_error: str,
 ) -> None:
     """Refuse options of the native loop when another loop runs."""
     for option, given, value in (
-        ("--overrun", overrun is not Overrun.catch_up, overrun.value),
+        ("--overrun", overrun != "catch-up", overrun),
         ("--cpu", cpu is not None, cpu),
         ("--fallback", bool(fallbacks), fallbacks),
         ("--can", can is not None, can),
         ("--live", live is not None, live),
         ("--xcp", xcp is not None, xcp),
         ("--scenario: fault", bool(faults), None),
-        ("--on-recording-error", on_recording_error is OnRecordingError.go_on, on_recording_error.value),
+        ("--on-recording-error", on_recording_error == "continue", on_recording_error),
     ):
         if given and not native:
             raise InputError(option, "", value, "only with --pacing native, without --fast")

@@ -3,14 +3,14 @@
 import inspect
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.cli import completion
-from rtcvt.cli.console import Settings, assignments, for_kinds, given_to, opt, out, refuse_others, show_lines
+from rtcvt.cli.console import Settings, arg, assignments, for_kinds, given_to, opt, out, refuse_others, show_lines
 from rtcvt.errors import InputError, near
 from rtcvt.kind import Kind, Shown, Task, Unit, cell, kind_of_file, kinds, load_unit, names_of
 from rtcvt.unitfile import is_file, read_toml, read_unit_file, shipped_units
@@ -75,20 +75,20 @@ def _task(kind: Kind) -> Task:
 @for_kinds(_task)
 def show(
     context: typer.Context,
-    unit: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[UNIT]",
-            help="A TOML file, or the name of a shipped unit; with --keys also a kind.",
-            autocompletion=completion.units,
-        ),
-    ] = None,
+    unit: str | None = arg(metavar="[UNIT]", autocompletion=completion.units),
     settings: Settings = None,
-    keys: bool = opt("Print all keys of a kind's files: unit, range, default, meaning.", "--keys", default=False),
-    as_json: bool = opt("Print JSON instead, see above.", "--json", default=False),
+    keys: bool = opt("--keys", default=False),
+    as_json: bool = opt("--json", default=False),
     **own: Any,
 ) -> None:
-    """Print a unit's sets and matrices, its variables or numbers, or list the shipped units or the keys of a kind."""
+    """Print a unit's sets and matrices, its variables or numbers, or list the shipped units or the keys of a kind.
+
+    Options
+    -------
+    unit : A TOML file, or the name of a shipped unit; with --keys also a kind.
+    keys : Print all keys of a kind's files: unit, range, default, meaning.
+    as_json : Print JSON instead, see above.
+    """
     if unit is None and keys:
         raise InputError("--keys", "", None, f"with a unit or one of the kinds: {names_of(kinds())}")
     if unit is None:

@@ -9,47 +9,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from rtcvt.cli.console import (
-    Json,
-    Model,
-    ScenarioName,
-    Settings,
-    Substeps,
-    UnitName,
-    assignments,
-    fail,
-    for_kinds,
-    given_to,
-    notes,
-    opt,
-    out,
-    print_whole,
-    progress_bar,
-    refuse_others,
-    say,
-    say_limits,
-    seconds,
-    show_lines,
-    write_figures,
-)
+from rtcvt.cli import console
+from rtcvt.cli.console import Json, Model, ScenarioName, Settings, Substeps, UnitName, for_kinds, opt
 from rtcvt.errors import InputError
 from rtcvt.files.toml_edit import edited
 from rtcvt.kind import Run, Task, Unit, cell, load_unit
 from rtcvt.unitfile import parse_unit_file, read_unit_file
 
-COMMON = (
-    "model",
-    "scenario",
-    "step",
-    "substeps",
-    "settings",
-    "output",
-    "signal",
-    "rate",
-    "report",
-    "compare",
-    "figures",
-)
+COMMON = [
+    "model", "scenario", "step", "substeps", "settings", "output", "signal", "rate", "report", "compare", "figures",
+]  # fmt: skip
 
 
 @for_kinds(lambda kind: kind.full)
@@ -58,22 +27,14 @@ def simulate(
     unit: UnitName,
     model: Model = None,
     scenario: ScenarioName = None,
-    step: str | None = opt(
-        'Communication step, e.g. "1 ms"; of full models of belts the integration step. Default: the unit\'s.'
-    ),
+    step: str | None = opt(),
     substeps: Substeps = None,
     settings: Settings = None,
-    output: Path | None = opt("Recording: FILE.h5 or FILE.csv.", "-o", "--output", metavar="FILE"),
-    signal: list[str] | None = opt('Only these in the recording, e.g. "cvt.*". Repeatable.', metavar="NAME"),
-    rate: str | None = opt('Interval of the recording, e.g. "10 ms"; default: the step.'),
-    report: Path | None = opt(
-        "Of a car: a page with acceleration, top speed, comfort, energies, maps and curves.", metavar="FILE.html"
-    ),
-    compare: list[str] | None = opt(
-        'Of a car: a run for each choice of a parameter, e.g. "strategy", or also one with each of these sets '
-        "of values. Repeatable.",
-        metavar="NAME | NAME=VALUE,...",
-    ),
+    output: Path | None = opt("-o", "--output", metavar="FILE"),
+    signal: list[str] | None = opt(metavar="NAME"),
+    rate: str | None = opt(),
+    report: Path | None = opt(metavar="FILE.html"),
+    compare: list[str] | None = opt(metavar="NAME | NAME=VALUE,..."),
     figures: Json = None,
     **own: Any,
 ) -> None:
@@ -89,6 +50,16 @@ def simulate(
     --compare the energy of each run by name, ideal_l_per_100km, and its figures: jerk_m_s3, vdv_m_s1_75, shifts,
     shift_time_s (median), shift_time_max_s, shift_jerk_m_s3. With --report figures also have runs at full throttle:
     time_0_100_s, top_speed_m_s, speed_on_6_percent_m_s, speed_on_12_percent_m_s, start_slope.
+
+    Options
+    -------
+    step : Communication step, e.g. "1 ms"; of full models of belts the integration step. Default: the unit's.
+    output : Recording: FILE.h5 or FILE.csv.
+    signal : Only these in the recording, e.g. "cvt.*". Repeatable.
+    rate : Interval of the recording, e.g. "10 ms"; default: the step.
+    report : Of a car: a page with acceleration, top speed, comfort, energies, maps and curves.
+    compare : Of a car: a run for each choice of a parameter, e.g. "strategy", or also one with each of these sets of
+        values. Repeatable.
     """
     loaded = load_unit(unit)
     kind = loaded.kind_record
@@ -97,21 +68,16 @@ def simulate(
     )
     if full and settings:  # keys of the unit file
         file = read_unit_file(unit)
-        text = edited(file.text, {k: str(v) for k, v in assignments(settings).items()}, "--set")
+        text = edited(file.text, {k: str(v) for k, v in console.assignments(settings).items()}, "--set")
         loaded = load_unit(parse_unit_file(text, f"{file.source} with --set", file.folder))
-    common: dict[str, Any] = {
-        "model": model.value if model else None,
-        "scenario": scenario,
-        "output": output,
-        "figures": figures,
-    }
-    common |= {"step": None if step is None else seconds("--step", step)}
+    common: dict[str, Any] = {"model": model, "scenario": scenario, "output": output, "figures": figures}
+    common |= {"step": None if step is None else console.seconds("--step", step)}
     if full and kind.full is not None:
-        _run_full(kind.full, loaded, given_to(kind.full, context, common | own, "settings"))
+        _run_full(kind.full, loaded, console.given_to(kind.full, context, common | own, "settings"))
         return
-    refuse_others(context, COMMON)
-    common |= {"settings": assignments(settings), "substeps": substeps, "report": report}
-    common |= {"signal": signal or (), "rate": None if rate is None else seconds("--rate", rate)}
+    console.refuse_others(context, COMMON)
+    common |= {"settings": console.assignments(settings), "substeps": substeps, "report": report}
+    common |= {"signal": signal or (), "rate": None if rate is None else console.seconds("--rate", rate)}
     if compare:
         _compare(loaded, compare, common)
     else:
@@ -121,17 +87,17 @@ def simulate(
 def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
     """Full model of a unit, offline."""
     try:
-        with progress_bar() as bar:
+        with console.progress_bar() as bar:
             run: Run = task.run(unit, given, bar)
     except ArithmeticError as error:
-        fail(str(error), 1)
-    write_figures(given["figures"], run.figures)
-    show_lines(run.lines)
-    say(f"run, {run.figures['status']}: {run.path} ({run.path.stat().st_size / 1e6:.1f} MB)")
+        console.fail(str(error), 1)
+    console.write_figures(given["figures"], run.figures)
+    console.show_lines(run.lines)
+    console.say(f"run, {run.figures['status']}: {run.path} ({run.path.stat().st_size / 1e6:.1f} MB)")
     if run.failure:
-        fail(run.failure, 1)
+        console.fail(run.failure, 1)
     if run.interrupted:
-        notes.print("interrupted; --resume continues")
+        console.notes.print("interrupted; --resume continues")
         sys.exit(130)
 
 
@@ -154,12 +120,12 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
             save(output, result.recording().chosen(given["signal"], every), "simulation")
 
     try:
-        with progress_bar() as bar:
+        with console.progress_bar() as bar:
             result = simulate(built, chosen, given["step"], given["settings"], lambda k, n: bar(chosen.name, k, n))
     except InputError as error:
         if error.made is not None and output is not None:
             record(error.made)
-            say(f"recording up to t = {error.made.time[-1]:g} s: {output}")
+            console.say(f"recording up to t = {error.made.time[-1]:g} s: {output}")
         raise
     record(result)
     found = result.figures()
@@ -168,18 +134,18 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
         drive = _drive_of(built.name, result, unit, given, given["settings"])
         _write_page(given["report"], [drive], unit, chosen.name)
         found["figures"] = drive.told()["figures"]
-    write_figures(given["figures"], found if energy is None else found | {"energy": energy.figures()})
+    console.write_figures(given["figures"], found if energy is None else found | {"energy": energy.figures()})
     _print_signals(f"{built.name}, {built.fidelity} model: {chosen.name}", found["signals"])
     cost = found["step_cost_us"]["median"]
     speed = result.step * 1e6 / cost
-    out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us: {speed:.0f} times real time")
-    say_limits(found["limits"], found["saturated_share"])
+    console.out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us: {speed:.0f} times real time")
+    console.say_limits(found["limits"], found["saturated_share"])
     if energy is not None:
         _print_energy({"": energy})
     if given["report"] is not None:
         _print_figures([drive])
     if output is not None:
-        say(f"recording: {output}")
+        console.say(f"recording: {output}")
 
 
 def _drive_of(label: str, run: Any, unit: Any, given: dict[str, Any], settings: dict[str, Any]) -> Any:
@@ -191,10 +157,10 @@ def _drive_of(label: str, run: Any, unit: Any, given: dict[str, Any], settings: 
     if given["report"] is None:
         return drive
     try:
-        with progress_bar() as bar:
+        with console.progress_bar() as bar:
             return drive.with_figures(performance(unit, settings, bar))
     except InputError as error:  # a step failed
-        notes.print(f"no figures at full throttle: {escape(str(error))}")
+        console.notes.print(f"no figures at full throttle: {escape(str(error))}")
         return drive
 
 
@@ -202,7 +168,7 @@ def _sets(built: Any, compare: list[str]) -> dict[str, dict[str, Any]]:
     """Values of parameters for each run, by its label."""
     runs: dict[str, dict[str, Any]] = {"as given": {}} if any("=" in text for text in compare) else {}
     for text in compare:
-        values = assignments(text.split(","), "--compare") if "=" in text else {text: None}
+        values = console.assignments(text.split(","), "--compare") if "=" in text else {text: None}
         full: dict[str, Any] = {}
         for name, value in values.items():
             able = [v for v in built.select("parameter") if v.choices or value is not None]
@@ -235,16 +201,16 @@ def _compare(unit: Unit, compare: list[str], given: dict[str, Any]) -> None:
         require_fitting(built, [chosen], settings)
     drives = []
     for label, settings in runs.items():
-        with progress_bar() as bar:
+        with console.progress_bar() as bar:
             run = simulate(built, chosen, given["step"], settings, partial(bar, label))
         drives.append(_drive_of(label, run, unit, given, settings))
     if given["report"] is not None:
         _write_page(given["report"], drives, unit, chosen.name)
-    write_figures(given["figures"], {d.label: d.told() for d in drives})
+    console.write_figures(given["figures"], {d.label: d.told() for d in drives})
     _print_energy({d.label: d.balance for d in drives})
     for d in drives:
         if d.ideal is not None:
-            out.print(f"{d.label}: {d.ideal:.2f} l/100 km with an ideal variator")
+            console.out.print(f"{d.label}: {d.ideal:.2f} l/100 km with an ideal variator")
     _print_figures(drives)
 
 
@@ -253,7 +219,7 @@ def _print_figures(drives: list[Any]) -> None:
     table = Table("figure", *(d.label for d in drives), box=None)
     for about in dict.fromkeys(f.about for d in drives for f in d.figures):
         table.add_row(about, *(next((f.shown for f in d.figures if f.about == about), "") for d in drives))
-    print_whole(table)
+    console.print_whole(table)
 
 
 def _write_page(path: Path, drives: list[Any], unit: Any, scenario: str) -> None:
@@ -261,7 +227,7 @@ def _write_page(path: Path, drives: list[Any], unit: Any, scenario: str) -> None
     from rtcvt.recording import write_text
 
     write_text(path, page(drives, unit, scenario))
-    say(f"report: {path}")
+    console.say(f"report: {path}")
 
 
 def _print_energy(found: dict[str, Any]) -> None:
@@ -282,11 +248,11 @@ def _print_energy(found: dict[str, Any]) -> None:
             row(name, lambda b, name=name, of=of: getattr(b, of).get(name))
     row("stored", lambda b: b.stored)
     row("not accounted for", lambda b: b.residual * sum(b.sources.values()))
-    print_whole(table)
+    console.print_whole(table)
 
 
 def _print_signals(title: str, signals: dict[str, Any]) -> None:
     table = Table("signal", "unit", "final", "min", "max", "rms", title=escape(title), title_justify="left", box=None)
     for name, signal in signals.items():
         table.add_row(name, signal["unit"], *(cell(signal[k]) for k in ("final", "min", "max", "rms")))
-    print_whole(table)
+    console.print_whole(table)

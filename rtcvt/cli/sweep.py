@@ -2,77 +2,35 @@
 
 import sys
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Literal
 
 import numpy as np
-import typer
 from rich.table import Table
 
-from rtcvt.cli.console import (
-    Json,
-    Model,
-    ScenarioName,
-    Scheduler,
-    Substeps,
-    UnitName,
-    assignments,
-    command,
-    notes,
-    opt,
-    out,
-    print_whole,
-    progress_bar,
-    say,
-    seconds,
-    write_figures,
-)
+from rtcvt.cli import console
+from rtcvt.cli.console import Json, Model, ScenarioName, Scheduler, Substeps, UnitName, command, opt
 from rtcvt.kind import cell, load_unit
 
 MOST_ROWS = 20  # of the table
 
 
-class Method(StrEnum):
-    """How points are chosen."""
-
-    grid = "grid"
-    latin = "latin"
-    sobol = "sobol"
-    halton = "halton"
-
-
-class Sensitivity(StrEnum):
-    """How dependences are found."""
-
-    morris = "morris"
-    sobol = "sobol"
-
-
 @command
 def sweep(
     unit: UnitName,
-    settings: Annotated[
-        list[str],
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUES",
-            help='Values of a parameter or an input: "1, 2, 5", or a range first:last:number, also with units and '
-            '":log"; for a sample low:high. Repeatable.',
-        ),
-    ],
-    output: Path = opt("netCDF-4 file.", "-o", "--output", default=Path("sweep.nc"), metavar="FILE"),
-    method: Method = opt("A grid of all values, or how points are drawn.", default=Method.grid),
-    samples: int | None = opt("Number of points that are drawn.", min=1),
-    sensitivity: Sensitivity | None = opt("What results depend on; runs: samples times parameters + 1 or 2."),
-    seed: int = opt("Of the points that are drawn.", default=0),
-    signal: list[str] | None = opt('Outputs that are kept, e.g. "cvt.*"; default: all.', metavar="NAME"),
-    rate: str | None = opt("Interval of values that are kept; default: statistics of each run."),
+    settings: list[str] = opt("--set", default=..., metavar="KEY=VALUES"),
+    output: Path = opt("-o", "--output", default=Path("sweep.nc"), metavar="FILE"),
+    method: Literal["grid", "latin", "sobol", "halton"] = opt(default="grid"),
+    samples: int | None = opt(min=1),
+    sensitivity: Literal["morris", "sobol"] | None = opt(),
+    seed: int = opt(default=0),
+    signal: list[str] | None = opt(metavar="NAME"),
+    rate: str | None = opt(),
     model: Model = None,
     scenario: ScenarioName = None,
-    step: str | None = opt('Communication step, e.g. "1 ms".'),
+    step: str | None = opt(),
     substeps: Substeps = None,
-    threads: int | None = opt("Default: one for each processor.", min=1, max=1024),
+    threads: int | None = opt(min=1, max=1024),
     scheduler: Scheduler = None,
     figures: Json = None,
 ) -> None:
@@ -91,27 +49,41 @@ def sweep(
     [bold]JSON keys:[/] unit, model, scenario, points, failures (by point, values and reason), signals: by name unit
     and, for each of the statistics, least and greatest value over all points with the values where they are;
     with --sensitivity measures: by name a number for each parameter.
+
+    Options
+    -------
+    settings : Values of a parameter or an input: "1, 2, 5", or a range first:last:number, also with units and ":log";
+        for a sample low:high. Repeatable.
+    output : netCDF-4 file.
+    method : A grid of all values, or how points are drawn.
+    samples : Number of points that are drawn.
+    sensitivity : What results depend on; runs: samples times parameters + 1 or 2.
+    seed : Of the points that are drawn.
+    signal : Outputs that are kept, e.g. "cvt.*"; default: all.
+    rate : Interval of values that are kept; default: statistics of each run.
+    step : Communication step, e.g. "1 ms".
+    threads : Default: one for each processor.
     """
     from rtcvt.recording import require_ending, require_writable
     from rtcvt.scenario import chosen_scenario
     from rtcvt.sweeping import Recipe, Sweep, chosen_signals, design
 
     loaded = load_unit(unit)
-    recipe = Recipe(loaded, model.value if model else None, substeps)
+    recipe = Recipe(loaded, model, substeps)
     built = loaded.build(recipe.fidelity, substeps)  # type: ignore[arg-type]
-    h = built.step_size if step is None else seconds("--step", step)
-    every = 0 if rate is None else max(1, round(seconds("--rate", rate) / h))
-    drawn = "saltelli" if sensitivity == "sobol" else (sensitivity or method).value
-    points = design(built, assignments(settings), drawn, samples, seed)  # type: ignore[arg-type]
+    h = built.step_size if step is None else console.seconds("--step", step)
+    every = 0 if rate is None else max(1, round(console.seconds("--rate", rate) / h))
+    drawn = "saltelli" if sensitivity == "sobol" else sensitivity or method
+    points = design(built, console.assignments(settings), drawn, samples, seed)
     swept = Sweep(built, chosen_scenario(loaded, scenario), points, chosen_signals(built, signal or ()), h, every)
     require_ending(output, (".nc",))
     require_writable(output, figures)
     began = time.perf_counter()
     try:
-        with progress_bar() as bar:
+        with console.progress_bar() as bar:
             made = swept.run(output, threads, bar, scheduler, recipe)
     except KeyboardInterrupt:
-        notes.print(f"interrupted; the same command continues with {output}", markup=False)
+        console.notes.print(f"interrupted; the same command continues with {output}", markup=False)
         sys.exit(130)
     took = time.perf_counter() - began
     extremes = _extremes(swept)
@@ -119,7 +91,7 @@ def sweep(
     for name, found in measures.items():
         extremes[name]["measures"] = found
     failed = {str(k): {"values": points.point(k), "reason": text} for k, text in sorted(swept.failures.items())}
-    write_figures(figures, {"unit": built.name, "model": built.fidelity, "scenario": swept.scenario.name,
+    console.write_figures(figures, {"unit": built.name, "model": built.fidelity, "scenario": swept.scenario.name,
                             "points": points.points, "failures": failed, "signals": extremes})  # fmt: skip
     _print(swept, extremes)
     if sensitivity:
@@ -130,16 +102,16 @@ def sweep(
         for name, found in list(measures.items())[:MOST_ROWS]:
             for j, axis in enumerate(points.axes):
                 table.add_row("" if j else name, axis.variable.name, *(cell(found[key][j]) for key in keys))
-        print_whole(table)
+        console.print_whole(table)
     rate_made = made * swept.steps / took * 1e-6
     if made < points.points:
-        out.print(f"{points.points - made} points were in {output}")
-    out.print(f"{made} runs of {swept.steps} steps in {took:.1f} s: {rate_made:.2f} million steps a second")
-    say(f"sweep: {output}")
+        console.out.print(f"{points.points - made} points were in {output}")
+    console.out.print(f"{made} runs of {swept.steps} steps in {took:.1f} s: {rate_made:.2f} million steps a second")
+    console.say(f"sweep: {output}")
     if failed:
         for k, about in list(failed.items())[:MOST_ROWS]:
-            notes.print(f"point {k}, {about['values']}: {about['reason']}", markup=False, soft_wrap=True)
-        notes.print(f"{len(failed)} of {points.points} points failed")
+            console.notes.print(f"point {k}, {about['values']}: {about['reason']}", markup=False, soft_wrap=True)
+        console.notes.print(f"{len(failed)} of {points.points} points failed")
         sys.exit(1)
 
 
@@ -164,7 +136,7 @@ def _print(swept: Any, extremes: dict[str, dict[str, Any]]) -> None:
     """Final values over all points: least and greatest."""
     title = f"{swept.model.name}, {swept.model.fidelity} model: {swept.scenario.name}, {swept.design.points} points"
     if swept.every:
-        out.print(title)
+        console.out.print(title)
         return
     table = Table(
         "signal", "unit", "least at the end", "with", "greatest", "with", title=title, title_justify="left", box=None
@@ -177,11 +149,7 @@ def _print(swept: Any, extremes: dict[str, dict[str, Any]]) -> None:
         final = about.get("final")
         if isinstance(final, dict):
             table.add_row(
-                name,
-                str(about["unit"]),
-                cell(final["least"]),
-                at(final["at"]),
-                cell(final["greatest"]),
+                name, str(about["unit"]), cell(final["least"]), at(final["at"]), cell(final["greatest"]),
                 at(final["greatest_at"]),
-            )
-    print_whole(table)
+            )  # fmt: skip
+    console.print_whole(table)

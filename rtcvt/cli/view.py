@@ -1,28 +1,19 @@
 """``rtcvt view``."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from rtcvt.cli.console import command, opt, progress_bar, say, seconds
+from rtcvt.cli.console import arg, command, opt, progress_bar, say, seconds
 
 
 @command
 def view(
-    recording: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A run of a full pushbelt, also a .partial one, or a recording of a variator or a belt drive.",
-        ),
-    ],
-    output: Path | None = opt("The page; default: FILE with suffix .html.", "-o", "--output", metavar="FILE"),
-    start: str | None = opt('Begin there, e.g. "40 ms".', "--from", metavar="TIME"),
-    stop: str | None = opt("End there.", "--to", metavar="TIME"),
-    pictures: Path | None = opt("Write the frames as pictures (PNG), too; needs Chromium or Chrome.", metavar="FOLDER"),
-    size: str = opt("Of these pictures.", default="1280x720", metavar="WxH"),
-    frames: int = opt("Largest number of frames, evenly distributed.", default=600, min=2, max=5000),
+    recording: Path = arg(..., metavar="FILE"),
+    output: Path | None = opt("-o", "--output", metavar="FILE"),
+    start: str | None = opt("--from", metavar="TIME"),
+    stop: str | None = opt("--to", metavar="TIME"),
+    pictures: Path | None = opt(metavar="FOLDER"),
+    size: str = opt(default="1280x720", metavar="WxH"),
+    frames: int = opt(default=600, min=2, max=5000),
 ) -> None:
     """Show a belt in three dimensions: one page that any browser opens, without a network.
 
@@ -31,6 +22,16 @@ def view(
     line is magnified by a factor that it tells. Of a recording of a pushbelt variator with [bold]fields[/] in its unit
     file it shows these along the belt. The page plays the run, has cameras, and draws the forces on an element over
     time when it is clicked.
+
+    Options
+    -------
+    recording : A run of a full pushbelt, also a .partial one, or a recording of a variator or a belt drive.
+    output : The page; default: FILE with suffix .html.
+    start : Begin there, e.g. "40 ms".
+    stop : End there.
+    pictures : Write the frames as pictures (PNG), too; needs Chromium or Chrome.
+    size : Of these pictures.
+    frames : Largest number of frames, evenly distributed.
     """
     from rtcvt.errors import InputError
     from rtcvt.kind import kinds, names_of

@@ -3,11 +3,7 @@
 from rtcvt.kind import Kind, lazily
 
 KIND = Kind(
-    names=("clutch", "clutch_control"),
-    title="clutches",
-    read=lazily("rtcvt.clutch.unit:read"),
-    fidelities={"rigid": ""},
-    build=lazily("rtcvt.clutch.unit:build"),
-    page=lazily("rtcvt.part:page"),
+    names=("clutch", "clutch_control"), title="clutches", read=lazily("rtcvt.clutch.unit:read"),
+    fidelities={"rigid": ""}, build=lazily("rtcvt.clutch.unit:build"), page=lazily("rtcvt.part:page"),
     files_beside=lazily("rtcvt.clutch.unit:files_beside"),
-)
+)  # fmt: skip

@@ -24,6 +24,7 @@ from rtcvt.clutch.kernels import start as base_start
 from rtcvt.engine.grid import lookup, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import derived, extended, framed
+from rtcvt.model.places import entry
 from rtcvt.table import TINY, Places, Row
 
 U = base.U
@@ -69,13 +70,13 @@ class D(Places):
 @kernel
 def friction(x, p, data):
     """mu."""
-    return p[P.MU] * lookup(data, int(data[D.FRICTION]), x[X.T_P], 0.0)
+    return p[P.MU] * lookup(data, entry(D.FRICTION, data), x[X.T_P], 0.0)
 
 
 @kernel
 def capacity_slope(x, p, data):
     """Derivative of the capacity with respect to the temperature of the plates [N.m/K]."""
-    table = int(data[D.FRICTION])
+    table = entry(D.FRICTION, data)
     factor = lookup(data, table, x[X.T_P], 0.0)
     return capacity(x, p, data) * slope(data, table, x[X.T_P], 0.0, 0) / factor
 

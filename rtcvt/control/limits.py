@@ -17,6 +17,7 @@ array.
 """
 
 from rtcvt.kernel import kernel
+from rtcvt.model.places import entry
 
 # in the work array: theta' [rad/s] and its gradient to the port's speed, the angle and the filtered power
 RATE = 0
@@ -48,7 +49,7 @@ def gather(at, n, p, data, block):
     ``data[at:]`` has a pair for each of them: its place in `p`, or -1 and the constant.
     """
     for i in range(n):
-        place = int(data[at + 2 * i])
+        place = entry(at + 2 * i, data)
         block[i] = data[at + 2 * i + 1] if place < 0 else p[place]
 
 

@@ -17,6 +17,7 @@ from rtcvt.engine.electric import start as base_start
 from rtcvt.engine.grid import lookup, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, derived, extended, framed
+from rtcvt.model.places import entry
 from rtcvt.numerics.elementary import clip
 from rtcvt.table import Row
 
@@ -42,25 +43,25 @@ N_X = len(X)
 @kernel
 def open_voltage(s, p, data):
     """U_0 [V]."""
-    return lookup(data, int(data[D.VOLTAGE]), s, 0.0)
+    return lookup(data, entry(D.VOLTAGE, data), s, 0.0)
 
 
 @kernel
 def open_voltage_slope(s, p, data):
     """Derivative of the same with respect to s [V]."""
-    return slope(data, int(data[D.VOLTAGE]), s, 0.0, 0)
+    return slope(data, entry(D.VOLTAGE, data), s, 0.0, 0)
 
 
 @kernel
 def resistance(s, p, data):
     """R [ohm]."""
-    return lookup(data, int(data[D.RESISTANCE]), s, 0.0)
+    return lookup(data, entry(D.RESISTANCE, data), s, 0.0)
 
 
 @kernel
 def resistance_slope(s, p, data):
     """Derivative of the same with respect to s [ohm]."""
-    return slope(data, int(data[D.RESISTANCE]), s, 0.0, 0)
+    return slope(data, entry(D.RESISTANCE, data), s, 0.0, 0)
 
 
 @kernel
@@ -73,9 +74,9 @@ def source_voltage(x, p, data):
 def energy(x, p, data):
     """E_b [J]."""
     s = x[X.S]
-    axis = int(data[D.VOLTAGE]) + 2
+    axis = entry(D.VOLTAGE, data) + 2
     E = s * open_voltage(0.0, p, data) if s < 0.0 else 0.0
-    for i in range(int(data[axis - 2]) - 1):
+    for i in range(entry(axis - 2, data) - 1):
         end = clip(s, data[axis + i], data[axis + i + 1])
         E += 0.5 * (open_voltage(data[axis + i], p, data) + open_voltage(end, p, data)) * (end - data[axis + i])
     if s > 1.0:
@@ -92,9 +93,9 @@ def battery_loss(x, I, p, data):  # noqa: E741
 @kernel
 def least_power(p, data):
     """The most that the battery can give for long where it can give least [W]."""
-    axis = int(data[D.VOLTAGE]) + 2
+    axis = entry(D.VOLTAGE, data) + 2
     least = 1e15
-    for i in range(int(data[axis - 2])):
+    for i in range(entry(axis - 2, data)):
         U_0 = open_voltage(data[axis + i], p, data)
         power = U_0 * U_0 / (4.0 * (resistance(data[axis + i], p, data) + p[P.R_1]))
         least = power if power < least else least

@@ -31,6 +31,7 @@ import math
 from rtcvt.engine.grid import cell, lookup, share
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
+from rtcvt.model.places import entry
 from rtcvt.table import TINY, Places, Row, Rows
 
 STRATEGIES = ("constant", "economy", "sport", "map")  # the last one with a table only
@@ -119,10 +120,10 @@ def within(value, low, high):
 def wanted_speed(u, p, data):
     """w_des [rad/s]."""
     if int(p[P.STRATEGY]) == MAP:
-        return within(lookup(data, int(data[D.MAP]), u[U.W_S], u[U.DRIVE]), p[P.W_MIN], p[P.W_MAX])
+        return within(lookup(data, entry(D.MAP, data), u[U.W_S], u[U.DRIVE]), p[P.W_MIN], p[P.W_MAX])
     k = p[P.K_SPORT] if int(p[P.STRATEGY]) == SPORT else 1.0
     power = u[U.DRIVE] * u[U.W_S] / p[P.I_F]
-    return within(k * lookup(data, int(data[D.LINE]), power, 0.0), k * p[P.W_MIN], p[P.W_MAX])
+    return within(k * lookup(data, entry(D.LINE, data), power, 0.0), k * p[P.W_MIN], p[P.W_MAX])
 
 
 @kernel
@@ -139,8 +140,8 @@ def wanted_ratio(u, p, data):
 @kernel
 def pedal_for(tau, w, data, table):
     """Pedal at which the table of torque gives `tau` [N.m] at speed `w`, that of an end beyond."""
-    n = int(data[table])
-    m = int(data[table + 1])
+    n = entry(table, data)
+    m = entry(table + 1, data)
     i = cell(data, table + 2, n, w)
     s = share(data, table + 2 + i, w)
     k = table + 2 + n + m + i * m
@@ -175,12 +176,12 @@ def rates(t, x, u, p, data, dx):
 def output(t, x, u, p, data, y, work):
     """Pedal, ratio, clamping force and actuation of the clutch."""
     t_engine = u[U.DRIVE] / (p[P.I_F] * x[X.R])
-    drag = -lookup(data, int(data[D.TORQUE]), u[U.W_E], 0.0)
+    drag = -lookup(data, entry(D.TORQUE, data), u[U.W_E], 0.0)
     y[Y.TAU_DES] = 2.0 * t_engine - drag if t_engine < drag else t_engine
-    y[Y.PEDAL] = pedal_for(y[Y.TAU_DES], u[U.W_E], data, int(data[D.TORQUE]))
+    y[Y.PEDAL] = pedal_for(y[Y.TAU_DES], u[U.W_E], data, entry(D.TORQUE, data))
     y[Y.RATIO] = x[X.R]
     tau = abs(u[U.TAU])
-    asked = within(abs(t_engine), 0.0, lookup(data, int(data[D.TORQUE]), u[U.W_E], 1.0))
+    asked = within(abs(t_engine), 0.0, lookup(data, entry(D.TORQUE, data), u[U.W_E], 1.0))
     if asked > tau:
         tau = asked
     grip = 2.0 * p[P.MU] * u[U.R]  # torque per normal force

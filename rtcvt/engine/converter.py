@@ -18,6 +18,7 @@ A lock-up clutch is a separate unit in parallel: ``"converter.pump - lockup.a"``
 from rtcvt.engine.grid import lookup, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, framed
+from rtcvt.model.places import entry
 from rtcvt.table import LOSS, STORED, TINY, Places, Row, Rows
 
 
@@ -67,7 +68,7 @@ class D(Places):
 @kernel
 def torque_ratio(d, nu, data):
     """mu (d = 0) or its derivative, where the pump drives."""
-    table = int(data[D.RATIO])
+    table = entry(D.RATIO, data)
     if nu >= 0.0:
         if d == 0:
             return lookup(data, table, nu, 0.0)
@@ -80,8 +81,8 @@ def torque_ratio(d, nu, data):
 def capacity(d, nu, data):
     """C [N.m.s2/rad2] (d = 0) or its derivative."""
     if d == 0:
-        return lookup(data, int(data[D.CAPACITY]), nu, 0.0)
-    return slope(data, int(data[D.CAPACITY]), nu, 0.0, 0)
+        return lookup(data, entry(D.CAPACITY, data), nu, 0.0)
+    return slope(data, entry(D.CAPACITY, data), nu, 0.0, 0)
 
 
 @kernel

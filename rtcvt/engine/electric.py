@@ -28,6 +28,7 @@ import math
 from rtcvt.engine.grid import lookup, slope
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, framed
+from rtcvt.model.places import entry
 from rtcvt.numerics.elementary import clip
 from rtcvt.table import LOSS, STORED, SUPPLY, TINY, Places, Row, Rows
 
@@ -156,7 +157,7 @@ def demand_slope(x, u, p):
 @kernel
 def loss(x, data):
     """L [W]."""
-    return lookup(data, int(data[D.LOSS]), abs(x[X.W]), abs(x[X.TAU]))
+    return lookup(data, entry(D.LOSS, data), abs(x[X.W]), abs(x[X.TAU]))
 
 
 @kernel
@@ -230,9 +231,9 @@ def is_ordered(p):
 @kernel
 def is_strong(p, data):
     """Whether the empty battery can give the most that is asked of it, with a tenth to spare."""
-    table = int(data[D.LOSS])
-    n = int(data[table])
-    m = int(data[table + 1])
+    table = entry(D.LOSS, data)
+    n = entry(table, data)
+    m = entry(table + 1, data)
     most = 0.0
     for k in range(n * m):
         value = data[table + 2 + n + m + k]
@@ -264,7 +265,7 @@ def df_dx(x, u, p, data, jac):
     """Entries of ``df/dx``."""
     w = x[X.W]
     tau = x[X.TAU]
-    table = int(data[D.LOSS])
+    table = entry(D.LOSS, data)
     by_w = slope(data, table, abs(w), abs(tau), 0) * (-1.0 if w < 0.0 else 1.0)
     by_tau = slope(data, table, abs(w), abs(tau), 1) * (-1.0 if tau < 0.0 else 1.0)
     I = current(x, p, data)  # noqa: E741

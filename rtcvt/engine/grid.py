@@ -17,6 +17,7 @@ from rtcvt import quantity
 from rtcvt.errors import InputError
 from rtcvt.files import number, read_rows
 from rtcvt.kernel import kernel
+from rtcvt.model.places import entry
 from rtcvt.unitfile import is_file, own_file
 
 MAX_POINTS = 10_000
@@ -152,7 +153,7 @@ def share(data, lower, value):
 @kernel
 def lookup(data, table, a, b):
     """Value of the table at ``data[table]``, bilinear, at `a` and `b`; exact at its points."""
-    n = int(data[table])
+    n = entry(table, data)
     i = cell(data, table + 2, n, a)
     return lookup_in(data, table, i, share(data, table + 2 + i, a), b)
 
@@ -160,8 +161,8 @@ def lookup(data, table, a, b):
 @kernel
 def lookup_in(data, table, i, s, b):
     """The same where the place on the first axis is known: interval `i`, and the share `s` of it."""
-    n = int(data[table])
-    m = int(data[table + 1])
+    n = entry(table, data)
+    m = entry(table + 1, data)
     j = cell(data, table + 2 + n, m, b)
     r = share(data, table + 2 + n + j, b)
     k = table + 2 + n + m + i * m + j
@@ -173,8 +174,8 @@ def lookup_in(data, table, i, s, b):
 @kernel
 def slope(data, table, a, b, along):
     """Derivative of the same along the first (0) or second axis (1); zero beyond this."""
-    n = int(data[table])
-    m = int(data[table + 1])
+    n = entry(table, data)
+    m = entry(table + 1, data)
     i = cell(data, table + 2, n, a)
     j = cell(data, table + 2 + n, m, b)
     k = table + 2 + n + m + i * m + j

@@ -45,6 +45,7 @@ from rtcvt.engine.grid import cell, lookup, lookup_in, share, slope
 from rtcvt.kernel import kernel
 from rtcvt.model import Books
 from rtcvt.model.frame import framed
+from rtcvt.model.places import entry
 from rtcvt.numerics.elementary import clip, cos, sin
 from rtcvt.table import LOSS, STORED, SUPPLY, TINY, Places, Row, Rows
 
@@ -131,19 +132,19 @@ def lowest(data, table):
 @kernel
 def highest(data, table):
     """Last speed of a table [rad/s]."""
-    return data[table + 1 + int(data[table])]
+    return data[table + 1 + entry(table, data)]
 
 
 @kernel
 def place(w, data):
     """Interval of the table of torque in which a speed is."""
-    return cell(data, int(data[D.TORQUE]) + 2, int(data[int(data[D.TORQUE])]), abs(w))
+    return cell(data, entry(D.TORQUE, data) + 2, entry(entry(D.TORQUE, data), data), abs(w))
 
 
 @kernel
 def torque(w, i, pedal, data):
     """T [N.m]; odd in w; `i` is the `place` of w."""
-    table = int(data[D.TORQUE])
+    table = entry(D.TORQUE, data)
     s = share(data, table + 2 + i, abs(w))
     return lookup_in(data, table, i, s, pedal) * clip(w / lowest(data, table), -1.0, 1.0)
 
@@ -151,7 +152,7 @@ def torque(w, i, pedal, data):
 @kernel
 def torque_slope(w, pedal, data):
     """dT/dw [N.m.s/rad]."""
-    table = int(data[D.TORQUE])
+    table = entry(D.TORQUE, data)
     first = lowest(data, table)
     if abs(w) < first:
         return lookup(data, table, first, pedal) / first
@@ -186,7 +187,7 @@ def stick_rate(p):
 def dragging(x, drag, p, data):
     """R + F [N.m] where the table gives `drag`."""
     C = p[P.TAU_C]
-    rest = drag - C * clip(x[X.W] / lowest(data, int(data[D.TORQUE])), -1.0, 1.0)
+    rest = drag - C * clip(x[X.W] / lowest(data, entry(D.TORQUE, data)), -1.0, 1.0)
     return rest + friction(x, p)
 
 
@@ -259,7 +260,7 @@ def most(w, i, drag, data):
 @kernel
 def scale(w, data):
     """Factor on the table of fuel beyond its ends of speed."""
-    table = int(data[D.FUEL])
+    table = entry(D.FUEL, data)
     if w < lowest(data, table):
         return w / lowest(data, table)
     return w / highest(data, table) if w > highest(data, table) else 1.0
@@ -270,11 +271,11 @@ def flow(w, q, drag, data):
     """m' [kg/s]."""
     if not (w > 0.0 and q > 0.0):
         return 0.0
-    table = int(data[D.FUEL])
+    table = entry(D.FUEL, data)
     tau = q - drag
     if tau < 0.0:
         return scale(w, data) * lookup(data, table, w, 0.0) * (q / drag)
-    last = data[table + 1 + int(data[table]) + int(data[table + 1])]
+    last = data[table + 1 + entry(table, data) + entry(table + 1, data)]
     beyond = tau / last if tau > last else 1.0
     return scale(w, data) * lookup(data, table, w, tau) * beyond
 
@@ -287,9 +288,9 @@ def flow_slopes(w, q, drag, drag_w, data, row):
     """
     if not (w > 0.0 and q > 0.0):
         return 0.0
-    table = int(data[D.FUEL])
+    table = entry(D.FUEL, data)
     tau = q - drag
-    last = data[table + 1 + int(data[table]) + int(data[table + 1])]
+    last = data[table + 1 + entry(table, data) + entry(table + 1, data)]
     at = clip(tau, 0.0, last)
     value = lookup(data, table, w, at)
     factor = q / drag if tau < 0.0 else (tau / last if tau > last else 1.0)
@@ -311,9 +312,9 @@ def flow_slopes(w, q, drag, drag_w, data, row):
 @kernel
 def is_efficient(p, data):
     """Whether the power of the fuel is above the power at the crank at each point of its table, at any angle."""
-    table = int(data[D.FUEL])
-    n = int(data[table])
-    m = int(data[table + 1])
+    table = entry(D.FUEL, data)
+    n = entry(table, data)
+    m = entry(table + 1, data)
     for i in range(n):
         for j in range(m):
             k = table + 2 + n + m + i * m + j
@@ -375,7 +376,7 @@ def df_dx(x, u, p, data, jac):
     whole = dragging(x, drag, p, data)
     held = 1.0 if sticks(x, p) else 0.0
     whole_w = drag_w + held * p[P.TAU_C] / STICK_SPEED
-    first = lowest(data, int(data[D.TORQUE]))
+    first = lowest(data, entry(D.TORQUE, data))
     if abs(w) < first:
         whole_w -= p[P.TAU_C] / first
     q_des = demand(x, u, p, k, drag, data)
@@ -456,7 +457,7 @@ def after_step(h, old, x, u, p, data, smooth):
 @kernel
 def limited(x, u, p, data):
     """Whether the pedal is out of range, or the speed beyond the table."""
-    return u[U.PEDAL] < 0.0 or u[U.PEDAL] > 1.0 or x[X.W] > highest(data, int(data[D.TORQUE]))
+    return u[U.PEDAL] < 0.0 or u[U.PEDAL] > 1.0 or x[X.W] > highest(data, entry(D.TORQUE, data))
 
 
 @kernel

@@ -19,10 +19,6 @@ def _files_beside(engine: Any) -> list[Path]:
 
 KIND = Kind(
     names=("engine", "cvt_control", "shift_control", "torque_converter", "electric_drive"),
-    title="engines and electric drives",
-    read=lazily("rtcvt.engine.unit:read"),
-    fidelities={"rigid": ""},
-    build=lazily("rtcvt.engine.unit:build"),
-    page=lazily("rtcvt.part:page"),
-    files_beside=_files_beside,
-)
+    title="engines and electric drives", read=lazily("rtcvt.engine.unit:read"), fidelities={"rigid": ""},
+    build=lazily("rtcvt.engine.unit:build"), page=lazily("rtcvt.part:page"), files_beside=_files_beside,
+)  # fmt: skip

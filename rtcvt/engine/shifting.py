@@ -27,6 +27,7 @@ from rtcvt.engine.control import pedal_for, within
 from rtcvt.engine.grid import lookup
 from rtcvt.kernel import kernel
 from rtcvt.model.frame import framed
+from rtcvt.model.places import entry
 from rtcvt.table import TINY, Places, Row, Rows
 
 ELEMENT = Row("{element}.u", "1", "actuation of element {element}", 0.0, 1.0, 1.0)
@@ -118,13 +119,13 @@ def index_of(gear, data):
 @kernel
 def ratio_of(gear, data):
     """R of a gear."""
-    return data[int(data[D.RATIO]) + index_of(gear, data)]
+    return data[entry(D.RATIO, data) + index_of(gear, data)]
 
 
 @kernel
 def held(gear, e, data):
     """Torque of an element [N.m] for 1 N.m at the input in a gear; below zero if it does not hold there."""
-    return data[int(data[D.HOLDS]) + index_of(gear, data) * int(data[D.N_E]) + e]
+    return data[entry(D.HOLDS, data) + index_of(gear, data) * entry(D.N_E, data) + e]
 
 
 @kernel
@@ -134,7 +135,7 @@ def actuation(e, x, u, p, data):
     on = held(x[X.TO], e, data)
     if on >= 0.0 and off >= 0.0:
         return 1.0
-    C = data[int(data[D.CAPACITY]) + e]
+    C = data[entry(D.CAPACITY, data) + e]
     tau = p[P.S] * abs(u[U.TAU] + u[U.TAU_L])
     if on >= 0.0:
         share = within(on * (tau + p[P.TAU_S]) / C, 0.0, 1.0) * within(x[X.S] / p[P.T_ON], 0.0, 1.0)
@@ -150,9 +151,9 @@ def wanted_gear(x, u, p, data):
     gear = x[X.TO]
     a = within(u[U.DRIVE] / p[P.TAU_FULL], 0.0, 1.0)
     v = u[U.W_OUT] / p[P.I_F] * p[P.R_W]
-    if gear < data[D.N_G] and v > lookup(data, int(data[D.UP]), gear, a):
+    if gear < data[D.N_G] and v > lookup(data, entry(D.UP, data), gear, a):
         return gear + 1.0
-    if gear > 1.0 and v < lookup(data, int(data[D.DOWN]), gear, a):
+    if gear > 1.0 and v < lookup(data, entry(D.DOWN, data), gear, a):
         return gear - 1.0
     return gear
 
@@ -210,20 +211,20 @@ def output(t, x, u, p, data, y, work):
     gear = x[X.TO] if x[X.F] > 0.0 else x[X.FROM]
     mu = u[U.MU] if u[U.MU] > 1.0 else 1.0
     t_engine = u[U.DRIVE] / (p[P.I_F] * ratio_of(gear, data) * mu)
-    drag = -lookup(data, int(data[D.TORQUE]), u[U.W_E], 0.0)
+    drag = -lookup(data, entry(D.TORQUE, data), u[U.W_E], 0.0)
     y[Y.TAU_DES] = 2.0 * t_engine - drag if t_engine < drag else t_engine
-    y[Y.PEDAL] = pedal_for(y[Y.TAU_DES], u[U.W_E], data, int(data[D.TORQUE]))
+    y[Y.PEDAL] = pedal_for(y[Y.TAU_DES], u[U.W_E], data, entry(D.TORQUE, data))
     y[Y.GEAR] = x[X.TO]
     y[Y.SHIFTING] = 1.0 if x[X.FROM] != x[X.TO] else 0.0
     y[Y.LOCK] = x[X.L]
-    for e in range(int(data[D.N_E])):
+    for e in range(entry(D.N_E, data)):
         y[N_Y + e] = actuation(e, x, u, p, data)
 
 
 @kernel
 def n_outputs(data):
     """Number of outputs, those of the elements last."""
-    return N_Y + int(data[D.N_E])
+    return N_Y + entry(D.N_E, data)
 
 
 framed(vars())

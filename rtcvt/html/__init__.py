@@ -57,13 +57,9 @@ def _ready(piece: Callable[..., str]) -> Callable[..., Markup]:
 @cache
 def _templates() -> Environment:
     found = Environment(
-        autoescape=True,
-        finalize=_printed,
-        loader=FunctionLoader(_source),
-        lstrip_blocks=True,
-        trim_blocks=True,
+        autoescape=True, finalize=_printed, loader=FunctionLoader(_source), lstrip_blocks=True, trim_blocks=True,
         undefined=StrictUndefined,
-    )
+    )  # fmt: skip
     pieces = (block, error_table, figure, matrix, number, percent, prose, quantity, table, unit_symbol, variable_tables)
     found.globals |= {piece.__name__: _ready(piece) for piece in pieces}
     found.globals |= {"css": _ready(css), "revision": revision, "source": _ready(_source), "version": __version__}

@@ -29,9 +29,7 @@ from rtcvt.kernel import FAILED
 from rtcvt.quantity import Unit, shown
 
 Vector = NDArray[np.float64]
-Fidelity = Literal[
-    "rigid", "hybrid", "full", "system"
-]  # gear systems: rigid or full; belts and variators: rigid or hybrid
+Fidelity = Literal["rigid", "hybrid", "full", "system"]  # gears: rigid or full; belts and variators: rigid or hybrid
 Causality = Literal["parameter", "input", "output", "state"]
 
 

@@ -71,15 +71,11 @@ class Balance(NamedTuple):
     def figures(self) -> dict[str, Any]:
         """Ready for JSON."""
         return {
-            "fuel_l_per_100km": _finite(self.litres),
-            "battery_kWh_per_100km": _finite(self.kwh),
+            "fuel_l_per_100km": _finite(self.litres), "battery_kWh_per_100km": _finite(self.kwh),
             "corrected_fuel_l_per_100km": _finite(self.corrected[0]),
-            "corrected_battery_kWh_per_100km": _finite(self.corrected[1]),
-            "source_J": self.sources,
-            "loss_J": self.losses,
-            "stored_J": self.stored,
-            "residual_share": self.residual,
-        }
+            "corrected_battery_kWh_per_100km": _finite(self.corrected[1]), "source_J": self.sources,
+            "loss_J": self.losses, "stored_J": self.stored, "residual_share": self.residual,
+        }  # fmt: skip
 
 
 def _finite(value: float | None) -> float | None:

@@ -34,6 +34,7 @@ from rtcvt.errors import InputError
 from rtcvt.kernel import OK, kernel
 from rtcvt.kind import Unit, lazily
 from rtcvt.model import Instance, Model, Variable
+from rtcvt.model.places import entry
 from rtcvt.scenario import Scenario
 
 Array = NDArray[np.float64]
@@ -46,22 +47,22 @@ _stepped = lazily("rtcvt.hil.stepped:Stepped")
 @kernel
 def initialise(p, data, u, x, work):
     """The held outputs at the start."""
-    for i in range(int(data[0])):
-        x[i] = p[int(data[1]) + i]
+    for i in range(entry(0, data)):
+        x[i] = p[entry(1, data) + i]
     return OK
 
 
 @kernel
 def derivative(t, x, u, p, data, dx, work):
     """Outputs are held."""
-    for i in range(int(data[0])):
+    for i in range(entry(0, data)):
         dx[i] = 0.0
 
 
 @kernel
 def output(t, x, u, p, data, y, work):
     """The held outputs."""
-    for i in range(int(data[0])):
+    for i in range(entry(0, data)):
         y[i] = x[i]
 
 

@@ -115,9 +115,6 @@ class Op(Places):
     COPY = "from an output to an input"
 
 
-N_PART, N_END, N_SHAFT = len(Part), len(End), len(Shaft)
-
-
 class ShaftP(Rows):
     """Parameters of a shaft."""
 

@@ -113,23 +113,13 @@ def build_system(
     writer = _Writer(system, graph, order, data, substeps)
     kernels = writer.write()
     model = Model(
-        name=system.name,
-        description=system.description,
-        fidelity="system",
-        variables=tuple(writer.variables),
-        states=tuple(writer.states),
-        p=np.concatenate([*(graph.models[name].p for name in order), writer.shafts.p]),
-        n_work=writer.n_work,
-        data=data.array(),
-        step_size=system.solver.step,
-        internal_step=None,
-        discrete=any(m.discrete for m in graph.models.values()),
-        foreign=(foreign := tuple(writer.foreign())),
+        name=system.name, description=system.description, fidelity="system", variables=tuple(writer.variables),
+        states=tuple(writer.states), p=np.concatenate([*(graph.models[name].p for name in order), writer.shafts.p]),
+        n_work=writer.n_work, data=data.array(), step_size=system.solver.step, internal_step=None,
+        discrete=any(m.discrete for m in graph.models.values()), foreign=(foreign := tuple(writer.foreign())),
         opaque=bool(foreign) or any(m.opaque for m in graph.models.values()),
-        algebraic=tuple(range(int(data[D.N_D]), int(data[D.N_Z]))),
-        **kernels,
-        source=system.text,
-    )
+        algebraic=tuple(range(int(data[D.N_D]), int(data[D.N_Z]))), **kernels, source=system.text,
+    )  # fmt: skip
     if _has_loop(graph):
         _require_independent(system, model, [f for node in graph.nodes for f in node if f.sign != 0.0])
     return model

@@ -5,45 +5,19 @@ Functions that read many numbers of one get its place: `i` is the place of a `Pa
 """
 
 from rtcvt.kernel import kernel
-from rtcvt.network.layout import N_END, N_PART, N_SHAFT, D, End, Part, Shaft
+from rtcvt.model.accessors import field, listed, member, row, whole
+from rtcvt.model.places import entry
+from rtcvt.network import layout
+from rtcvt.network.layout import D, End, Part, Shaft
 
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
-
-@kernel
-def ends(data):
-    """Number of connected flanges."""
-    return int(data[D.ENDS])
-
-
-@kernel
-def shafts(data):
-    """Number of shafts."""
-    return int(data[D.SHAFTS])
-
-
-@kernel
-def coupled_parts(data):
-    """Number of parts with connected flanges; they come first."""
-    return int(data[D.COUPLED])
-
-
-@kernel
-def block_size(data):
-    """Number of states of the coupled parts and shafts and of unknowns of the nodes."""
-    return int(data[D.N_Z])
-
-
-@kernel
-def block_states(data):
-    """Number of states of the coupled parts and shafts."""
-    return int(data[D.N_D])
-
-
-@kernel
-def border_size(data):
-    """Number of twists of the shafts and of unknowns of the nodes."""
-    return int(data[D.N_B])
+ends = whole("ends", D.ENDS)  # number of connected flanges
+shafts = whole("shafts", D.SHAFTS)  # number of shafts
+coupled_parts = whole("coupled_parts", D.COUPLED)  # number of parts with connected flanges; they come first
+block_size = whole("block_size", D.N_Z)  # number of states of the coupled parts and shafts and of unknowns of the nodes
+block_states = whole("block_states", D.N_D)  # number of states of the coupled parts and shafts
+border_size = whole("border_size", D.N_B)  # number of twists of the shafts and of unknowns of the nodes
 
 
 @kernel
@@ -54,56 +28,25 @@ def border_start(data):
 
 # --- parts ------------------------------------------------------------------------------------------------------------
 
-
-@kernel
-def part(c, data):
-    """Place of `Part` of part c in data."""
-    return int(data[D.PART]) + N_PART * c
-
-
-@kernel
-def part_states(i, data):
-    """Number of states of the part at i."""
-    return int(data[i + Part.N_X])
-
-
-@kernel
-def part_x(i, data):
-    """Place of the first state of the part at i in x."""
-    return int(data[i + Part.X])
-
-
-@kernel
-def jacobian(i, data):
-    """Place of df/dx of the part at i in work."""
-    return int(data[i + Part.JAC])
-
-
-@kernel
-def factors(i, data):
-    """Place of the factored matrix of the part at i in work."""
-    return int(data[i + Part.FACTORS])
+part = row("part", D.PART, layout.Part)  # place of `Part` of part c in data
+part_states = field("part_states", Part.N_X)  # number of states of the part at i
+part_x = field("part_x", Part.X)  # place of the first state of the part at i in x
+jacobian = field("jacobian", Part.JAC)  # place of df/dx of the part at i in work
+factors = field("factors", Part.FACTORS)  # place of the factored matrix of the part at i in work
 
 
 # --- connected flanges ------------------------------------------------------------------------------------------------
 
-
-@kernel
-def end(e, data):
-    """Place of `End` of flange e in data."""
-    return int(data[D.END]) + N_END * e
+end = row("end", D.END, layout.End)  # place of `End` of flange e in data
 
 
 @kernel
 def end_part(f, data):
     """Place of `Part` of the part of the flange at f."""
-    return part(int(data[f + End.PART]), data)
+    return part(entry(f + End.PART, data), data)
 
 
-@kernel
-def end_number(f, data):
-    """Which input of its part the flange at f is."""
-    return int(data[f + End.K])
+end_number = field("end_number", End.K)  # which input of its part the flange at f is
 
 
 @kernel
@@ -118,16 +61,8 @@ def torque_sign(f, data):
     return data[f + End.SIGN]
 
 
-@kernel
-def x_torque(f, data):
-    """Place in x of the torque into the flange at f, whose input is a torque."""
-    return int(data[f + End.Z])
-
-
-@kernel
-def x_speed(f, data):
-    """Place in x of the speed of the node of the flange at f, or -1 at ground."""
-    return int(data[f + End.W])
+x_torque = field("x_torque", End.Z)  # place in x of the torque into the flange at f, whose input is a torque
+x_speed = field("x_speed", End.W)  # place in x of the speed of the node of the flange at f, or -1 at ground
 
 
 @kernel
@@ -142,79 +77,31 @@ def unknown(f, data):
     return x_input(f, data) - border_start(data)
 
 
-@kernel
-def end_row(f, data):
-    """Place in work: how the flange's output depends on its part's states; then how these depend on its input."""
-    return int(data[f + End.ROW])
+end_row = field("end_row", End.ROW)  # how its output depends on its part's states; then these on its input
 
 
 # --- shafts, nodes, signals ------------------------------------------------------------------------------------------
 
-
-@kernel
-def x_twist(s, data):
-    """Place of the twist of shaft s in x."""
-    return int(data[int(data[D.SHAFT]) + N_SHAFT * s + Shaft.X])
+shaft = row("shaft", D.SHAFT, layout.Shaft)  # place of `Shaft` of shaft s in data
+x_twist = member("x_twist", shaft, Shaft.X)  # place of the twist of shaft s in x
+p_shaft = member("p_shaft", shaft, Shaft.P)  # place of `ShaftP` of shaft s in p
 
 
 @kernel
 def x_shaft_end(side, s, data):
     """Place in x of the speed at the first (0) or second end (1) of shaft s, or -1 at ground."""
-    return int(data[int(data[D.SHAFT]) + N_SHAFT * s + Shaft.A + side])
+    return entry(shaft(s, data) + Shaft.A + side, data)
 
 
-@kernel
-def p_shaft(s, data):
-    """Place of `ShaftP` of shaft s in p."""
-    return int(data[int(data[D.SHAFT]) + N_SHAFT * s + Shaft.P])
-
-
-@kernel
-def x_massless(k, data):
-    """Place in x of the speed of the k-th node with speed inputs only."""
-    return int(data[int(data[D.MASSLESS]) + k])
-
-
-@kernel
-def operation(o, data):
-    """Place in data of the o-th operation that carries signals: an `Op` and its two places."""
-    return int(data[D.OP]) + 3 * o
+x_massless = listed("x_massless", D.MASSLESS)  # place in x of the speed of the k-th node with speed inputs only
+operation = row("operation", D.OP, 3)  # place in data of the o-th operation on signals: `Op`, its two places
 
 
 # --- scratch memory ---------------------------------------------------------------------------------------------------
 
-
-@kernel
-def w_rates(data):
-    """Place of the rates, and of the residuals at the nodes."""
-    return int(data[D.W_DX])
-
-
-@kernel
-def w_start(data):
-    """Place of the block's states before an internal step."""
-    return int(data[D.W_START])
-
-
-@kernel
-def w_stages(data):
-    """Place of the three stages of a step."""
-    return int(data[D.W_K])
-
-
-@kernel
-def w_border(data):
-    """Place of the derivative of the border."""
-    return int(data[D.W_BORDER])
-
-
-@kernel
-def w_pivots(data):
-    """Place of the pivots of the border."""
-    return int(data[D.W_PIVOT])
-
-
-@kernel
-def w_outputs(data):
-    """Place of the new outputs."""
-    return int(data[D.W_Y])
+w_rates = whole("w_rates", D.W_DX)  # place of the rates, and of the residuals at the nodes
+w_start = whole("w_start", D.W_START)  # place of the block's states before an internal step
+w_stages = whole("w_stages", D.W_K)  # place of the three stages of a step
+w_border = whole("w_border", D.W_BORDER)  # place of the derivative of the border
+w_pivots = whole("w_pivots", D.W_PIVOT)  # place of the pivots of the border
+w_outputs = whole("w_outputs", D.W_Y)  # place of the new outputs

@@ -27,20 +27,11 @@ def control(mode, held, x, u, data, work):
     elif places.number(D.CONTROL, data) == Control.KERS:
         storage = places.number(D.STORAGE, data)
         kers_law(
-            numbers,
-            x[places.x_own(data)],
-            theta,
-            x[places.x_power(data)],
-            u[places.own_port(data)],
-            u[places.number(D.U_CONTROL, data)],
-            work[places.reduced(Reduced.A1, data)],
-            work[places.reduced(Reduced.A1_BY_THETA, data)],
-            work[places.gear_row(0, storage, data)],
-            work[places.gear_row(1, storage, data)],
-            work[places.gear_row(2, storage, data)],
-            work,
-            o,
-        )
+            numbers, x[places.x_own(data)], theta, x[places.x_power(data)], u[places.own_port(data)],
+            u[places.number(D.U_CONTROL, data)], work[places.reduced(Reduced.A1, data)],
+            work[places.reduced(Reduced.A1_BY_THETA, data)], work[places.gear_row(0, storage, data)],
+            work[places.gear_row(1, storage, data)], work[places.gear_row(2, storage, data)], work, o,
+        )  # fmt: skip
     if places.number(D.CONTROL, data) != Control.NONE:
         apply_limits(mode, held, work, o)
 

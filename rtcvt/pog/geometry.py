@@ -83,15 +83,15 @@ def load_entries(first, last, data, work):
 @kernel
 def fixed_radii(p, data, work):
     """R where it depends on parameters alone."""
-    run_tape(0, int(data[D.TAPE_FIXED]), 0.0, p, data, work)
-    load_entries(0, int(data[D.ENTRY_FIXED]), data, work)
+    run_tape(0, places.number(D.TAPE_FIXED, data), 0.0, p, data, work)
+    load_entries(0, places.number(D.ENTRY_FIXED, data), data, work)
 
 
 @kernel
 def moving_radii(theta, p, data, work):
     """R where it depends on `theta` [rad]. Call `fixed_radii` first."""
-    run_tape(int(data[D.TAPE_FIXED]), int(data[D.TAPE_END]), theta, p, data, work)
-    load_entries(int(data[D.ENTRY_FIXED]), int(data[D.ENTRY_END]), data, work)
+    run_tape(places.number(D.TAPE_FIXED, data), places.number(D.TAPE_END, data), theta, p, data, work)
+    load_entries(places.number(D.ENTRY_FIXED, data), places.number(D.ENTRY_END, data), data, work)
 
 
 @kernel
@@ -111,7 +111,8 @@ def solve_speeds(derivatives, data, work):
             for k in range(n_K):
                 work[v + k] = -work[places.contact_row(0, k, data) + own] if d == 0 else 0.0
             if d > 0:
-                for k in range(int(data[D.ENTRY_FIXED]), int(data[D.ENTRY_END])):  # no other entry has derivatives
+                # entries that do not depend on theta have no derivatives
+                for k in range(places.number(D.ENTRY_FIXED, data), places.number(D.ENTRY_END, data)):
                     row = places.entry(k, data)
                     gear = places.number(row + Entry.GEAR, data)
                     dR = places.register(places.number(row + Entry.REGISTER, data), data) + 1

@@ -355,13 +355,9 @@ FLANGE_SPEED_IN = Row("{name}.w", "rad/s", "speed of flange {name}{about}", nomi
 SHAFT_SPEED_IN = Row("{name}.w", "rad/s", "speed of the shaft at port {name}{about}", nominal=100.0, display="rpm")
 LOAD = Row("traction.end_load_min", "N", "end load that is asked for; the margin may ask for more", 0.0, nominal=1e4)
 PRESSURE = Row(
-    "traction.pressure_min",
-    "Pa",
-    "pressure of the end load's piston that is asked for",
-    0.0,
-    nominal=1e6,
+    "traction.pressure_min", "Pa", "pressure of the end load's piston that is asked for", 0.0, nominal=1e6,
     display="bar",
-)
+)  # fmt: skip
 PRESSURE_Y = Row("traction.pressure", "Pa", "pressure of the end load's piston", 0.0, nominal=1e6, display="bar")
 DEMAND = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0, set_point=True)
 SET_POINT = Row("control.{name}_des", "rad", "set point of {about}", display="deg", set_point=True)
@@ -430,15 +426,6 @@ class PlayY(Rows):
     HEAT = Row("contact.{name}.Q", "J", "heat of the contact of {i} and {j} since the start", nominal=1.0, books=LOSS)
 
 
-N_INSTRUCTION = len(Instruction)
-N_ENTRY = len(Entry)
-N_FRICTION_D = len(FrictionD)
-N_PORT_D = len(PortD)
-N_SPRING_D = len(SpringD)
-N_ELEMENT_D = len(Element)
-N_ELEMENT_W = len(ElementW)
-N_LOSS_W = len(LossW)
-N_TRACTION_D = len(TractionD)
 N_TRACTION_W = len(TractionW)
 N_TRACTION = len(TractionY)
 N_TRACTIONS = len(TractionsY)

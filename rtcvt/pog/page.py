@@ -160,12 +160,7 @@ def gear_page(model: Model, unit: GearSystem, errors: Sequence[ErrorRow] | None 
     """
     values = {v.name: float(model.p[v.index]) for v in model.select("parameter")}
     return render(
-        "rtcvt.pog:page.html",
-        model=model,
-        unit=unit,
-        errors=errors,
-        schematic=schematic(unit, values),
-        sets=sets(unit),
-        matrices=system_matrices(unit, model),
+        "rtcvt.pog:page.html", model=model, unit=unit, errors=errors, schematic=schematic(unit, values),
+        sets=sets(unit), matrices=system_matrices(unit, model),
         worst=max((r.share for r in errors or ()), default=0.0),
-    )
+    )  # fmt: skip

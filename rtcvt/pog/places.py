@@ -5,49 +5,18 @@ member of its enumeration is an index, as in ``work[element_work(e, data) + Elem
 """
 
 from rtcvt.kernel import kernel
+from rtcvt.model.accessors import block, listed, member, row, value, whole
+from rtcvt.model.places import entry as number
 from rtcvt.model.stepping import Block
-from rtcvt.pog.layout import (
-    N_ELEMENT,
-    N_ELEMENT_D,
-    N_ELEMENT_W,
-    N_ENTRY,
-    N_FRICTION_D,
-    N_INSTRUCTION,
-    N_LOSS_W,
-    N_PLAY,
-    N_PORT_D,
-    N_SPRING_D,
-    N_TRACTION,
-    N_TRACTION_D,
-    N_TRACTION_W,
-    N_TRACTIONS,
-    D,
-    Element,
-    PortD,
-    SpringD,
-    TractionD,
-)
+from rtcvt.pog import layout
+from rtcvt.pog.layout import N_ELEMENT, N_PLAY, N_TRACTION, N_TRACTION_W, N_TRACTIONS, D, Element, SpringD
 from rtcvt.traction.size import LAW_SIZE
 
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
-
-@kernel
-def gears(data):
-    """Number of gears, n_J."""
-    return int(data[D.N_J])
-
-
-@kernel
-def contacts(data):
-    """Number of contacts, n_K."""
-    return int(data[D.N_K])
-
-
-@kernel
-def independents(data):
-    """Number of independent speeds, n_1."""
-    return int(data[D.N_1])
+gears = whole("gears", D.N_J)  # number of gears, n_J
+contacts = whole("contacts", D.N_K)  # number of contacts, n_K
+independents = whole("independents", D.N_1)  # number of independent speeds, n_1
 
 
 @kernel
@@ -56,40 +25,17 @@ def speeds(data):
     return gears(data) if data[D.FULL] != 0.0 else independents(data)
 
 
-@kernel
-def ports(data):
-    """Number of ports."""
-    return int(data[D.N_PORT])
-
-
-@kernel
-def springs(data):
-    """Number of springs at the ports."""
-    return int(data[D.N_S])
-
-
-@kernel
-def frictions(data):
-    """Number of relative frictions."""
-    return int(data[D.N_FRICTION])
-
-
-@kernel
-def elements(data):
-    """Number of elements."""
-    return int(data[D.N_E])
-
-
-@kernel
-def losses(data):
-    """Number of meshes that lose, which follow the friction elements."""
-    return int(data[D.N_LOSS])
+ports = whole("ports", D.N_PORT)  # number of ports
+springs = whole("springs", D.N_S)  # number of springs at the ports
+frictions = whole("frictions", D.N_FRICTION)  # number of relative frictions
+elements = whole("elements", D.N_E)  # number of elements
+losses = whole("losses", D.N_LOSS)  # number of meshes that lose, which follow the friction elements
 
 
 @kernel
 def first_play(data):
     """The first contact with play among the elements; these come last."""
-    return elements(data) - int(data[D.N_PLAY])
+    return elements(data) - number(D.N_PLAY, data)
 
 
 @kernel
@@ -98,85 +44,22 @@ def friction_elements(data):
     return first_play(data) - losses(data)
 
 
-@kernel
-def tractions(data):
-    """Number of contacts that transmit by traction."""
-    return int(data[D.N_TRACTION])
-
-
-@kernel
-def states(data):
-    """Number of states."""
-    return int(data[D.N_X])
+tractions = whole("tractions", D.N_TRACTION)  # number of contacts that transmit by traction
+states = whole("states", D.N_X)  # number of states
 
 
 # --- tables of the constants ------------------------------------------------------------------------------------------
 
-
-@kernel
-def number(place, data):
-    """A whole number of a table: of a gear, a port or a contact, or a place."""
-    return int(data[place])
-
-
-@kernel
-def instruction(k, data):
-    """Place of `Instruction` k of the tape in data."""
-    return int(data[D.TAPE]) + N_INSTRUCTION * k
-
-
-@kernel
-def entry(k, data):
-    """Place of `Entry` k of R in data."""
-    return int(data[D.ENTRY]) + N_ENTRY * k
-
-
-@kernel
-def ordered(k, data):
-    """The k-th gear, dependent ones first."""
-    return number(int(data[D.ORDER]) + k, data)
-
-
-@kernel
-def relative_friction(k, data):
-    """Place of `FrictionD` k in data."""
-    return int(data[D.FRICTION]) + N_FRICTION_D * k
-
-
-@kernel
-def port(k, data):
-    """Place of `PortD` of port k in data."""
-    return int(data[D.PORT]) + N_PORT_D * k
-
-
-@kernel
-def port_gear(k, data):
-    """The gear of port k."""
-    return number(port(k, data) + PortD.GEAR, data)
-
-
-@kernel
-def port_springs(k, data):
-    """Number of springs at port k."""
-    return number(port(k, data) + PortD.SPRINGS, data)
-
-
-@kernel
-def first_spring(k, data):
-    """The first spring at port k."""
-    return number(port(k, data) + PortD.FIRST, data)
-
-
-@kernel
-def spring(s, data):
-    """Place of `SpringD` of spring s in data."""
-    return int(data[D.SPRING]) + N_SPRING_D * s
-
-
-@kernel
-def spring_port(s, data):
-    """The port of spring s."""
-    return number(spring(s, data) + SpringD.PORT, data)
+instruction = row("instruction", D.TAPE, layout.Instruction)  # place of `Instruction` k of the tape in data
+entry = row("entry", D.ENTRY, layout.Entry)  # place of `Entry` k of R in data
+ordered = listed("ordered", D.ORDER)  # the k-th gear, dependent ones first
+relative_friction = row("relative_friction", D.FRICTION, layout.FrictionD)  # place of `FrictionD` k in data
+port = row("port", D.PORT, layout.PortD)  # place of `PortD` of port k in data
+port_gear = member("port_gear", port, layout.PortD.GEAR)  # the gear of port k
+port_springs = member("port_springs", port, layout.PortD.SPRINGS)  # number of springs at port k
+first_spring = member("first_spring", port, layout.PortD.FIRST)  # the first spring at port k
+spring = row("spring", D.SPRING, layout.SpringD)  # place of `SpringD` of spring s in data
+spring_port = member("spring_port", spring, SpringD.PORT)  # the port of spring s
 
 
 @kernel
@@ -185,22 +68,9 @@ def spring_gear(s, data):
     return port_gear(spring_port(s, data), data)
 
 
-@kernel
-def element(e, data):
-    """Place of `Element` e in data."""
-    return int(data[D.ELEMENT]) + N_ELEMENT_D * e
-
-
-@kernel
-def first_gear(e, data):
-    """The first gear of an element."""
-    return number(element(e, data) + Element.A, data)
-
-
-@kernel
-def second_gear(e, data):
-    """The second gear of an element."""
-    return number(element(e, data) + Element.B, data)
+element = row("element", D.ELEMENT, layout.Element)  # place of `Element` e in data
+first_gear = member("first_gear", element, Element.A)  # the first gear of an element
+second_gear = member("second_gear", element, Element.B)  # the second gear of an element
 
 
 @kernel
@@ -209,16 +79,8 @@ def actuation(e, u, data):
     return u[number(element(e, data) + Element.U, data)]
 
 
-@kernel
-def contact_of(e, data):
-    """The contact of a play or of a mesh that loses."""
-    return number(element(e, data) + Element.CONTACT, data)
-
-
-@kernel
-def play_of(k, data):
-    """The element that is the play of contact k, or -1."""
-    return number(int(data[D.PLAY]) + k, data)
+contact_of = member("contact_of", element, Element.CONTACT)  # the contact of a play or of a mesh that loses
+play_of = listed("play_of", D.PLAY)  # the element that is the play of contact k, or -1
 
 
 @kernel
@@ -239,31 +101,23 @@ def lossy_contact(a, data):
 @kernel
 def start_speed(c, p, data):
     """Independent speed c at the start [rad/s]."""
-    return p[number(int(data[D.START]) + c, data)]
+    return p[number(number(D.START, data) + c, data)]
 
 
-@kernel
-def inertia(i, p, data):
-    """Moment of inertia of gear i [kg.m2]."""
-    return p[int(data[D.P_J]) + i]
-
-
-@kernel
-def bearing(i, p, data):
-    """Viscous friction of gear i [N.m.s/rad]."""
-    return p[int(data[D.P_B]) + i]
+inertia = value("inertia", D.P_J)  # moment of inertia of gear i [kg.m2]
+bearing = value("bearing", D.P_B)  # viscous friction of gear i [N.m.s/rad]
 
 
 @kernel
 def contact_stiffness(k, p, data):
     """K of contact k [N/m]."""
-    return p[int(data[D.P_K]) + x_force(k, data) - gears(data)]
+    return p[number(D.P_K, data) + x_force(k, data) - gears(data)]
 
 
 @kernel
 def contact_damping(k, p, data):
     """Damping of contact k [N.s/m]."""
-    return p[int(data[D.P_D]) + x_force(k, data) - gears(data)]
+    return p[number(D.P_D, data) + x_force(k, data) - gears(data)]
 
 
 @kernel
@@ -272,25 +126,13 @@ def spring_stiffness(s, p, data):
     return p[number(spring(s, data) + SpringD.P_K, data)]
 
 
-@kernel
-def p_element(e, data):
-    """Place of `ElementP` of an element in p."""
-    return number(element(e, data) + Element.P, data)
+p_element = member("p_element", element, Element.P)  # place of `ElementP` of an element in p
 
 
 # --- states and outputs -----------------------------------------------------------------------------------------------
 
-
-@kernel
-def own_port(data):
-    """The controlled port."""
-    return int(data[D.OWN_PORT])
-
-
-@kernel
-def x_force(k, data):
-    """Place of the force of contact k in x, full model; below 0 if it transmits by traction."""
-    return number(int(data[D.FORCE]) + k, data)
+own_port = whole("own_port", D.OWN_PORT)  # the controlled port
+x_force = listed("x_force", D.FORCE)  # force of contact k in the full model; below 0 if by traction
 
 
 @kernel
@@ -299,58 +141,22 @@ def is_spring(k, data):
     return x_force(k, data) >= 0 and play_of(k, data) < 0
 
 
-@kernel
-def traction(t, data):
-    """Place of `TractionD` t in data."""
-    return int(data[D.TRACTION]) + N_TRACTION_D * t
-
-
-@kernel
-def traction_contact(t, data):
-    """The contact of traction t."""
-    return number(traction(t, data) + TractionD.CONTACT, data)
-
-
-@kernel
-def x_load(data):
-    """Place of the end load in x."""
-    return int(data[D.X_LOAD])
+traction = row("traction", D.TRACTION, layout.TractionD)  # place of `TractionD` t in data
+traction_contact = member("traction_contact", traction, layout.TractionD.CONTACT)  # the contact of traction t
+x_load = whole("x_load", D.X_LOAD)  # place of the end load in x
 
 
 @kernel
 def y_traction(t, data):
     """Place of `TractionY` of traction t in y."""
-    return int(data[D.Y_TRACTION]) + N_TRACTIONS + N_TRACTION * t
+    return number(D.Y_TRACTION, data) + N_TRACTIONS + N_TRACTION * t
 
 
-@kernel
-def x_spring(s, data):
-    """Place of the torque of spring s in x."""
-    return int(data[D.X_SPRING]) + s
-
-
-@kernel
-def x_theta(data):
-    """Place of the moving variable in x."""
-    return int(data[D.X_THETA])
-
-
-@kernel
-def x_power(data):
-    """Place of the filtered power in x."""
-    return int(data[D.X_POWER])
-
-
-@kernel
-def x_own(data):
-    """Place in x of the speed of the controlled port's gear."""
-    return int(data[D.X_OWN])
-
-
-@kernel
-def x_twist(e, data):
-    """Place of the twist phi of an element in x, or of z of a contact with play."""
-    return int(data[D.X_PHI]) + e
+x_spring = row("x_spring", D.X_SPRING)  # place of the torque of spring s in x
+x_theta = whole("x_theta", D.X_THETA)  # place of the moving variable in x
+x_power = whole("x_power", D.X_POWER)  # place of the filtered power in x
+x_own = whole("x_own", D.X_OWN)  # place in x of the speed of the controlled port's gear
+x_twist = row("x_twist", D.X_PHI)  # place of the twist phi of an element in x, or of z of a contact with play
 
 
 @kernel
@@ -365,17 +171,8 @@ def theta_of(x, data):
     return x[x_theta(data)] if data[D.MOVING] != 0.0 else 0.0
 
 
-@kernel
-def y_limited(data):
-    """Place in y of the Boolean for a limit that overrides the controller; the one for a step that is too coarse
-    follows."""
-    return int(data[D.Y_LIMITED])
-
-
-@kernel
-def y_energy(data):
-    """Place of the stored energy in y; the lost power follows."""
-    return int(data[D.Y_E])
+y_limited = whole("y_limited", D.Y_LIMITED)  # place in y of the Boolean; the one for a step that is too coarse follows
+y_energy = whole("y_energy", D.Y_E)  # place of the stored energy in y; the lost power follows
 
 
 @kernel
@@ -404,17 +201,13 @@ def y_play(e, data):
 
 # --- scratch memory ---------------------------------------------------------------------------------------------------
 
-
-@kernel
-def register(k, data):
-    """Place in work of the value of register k; its first and second derivative to theta follow."""
-    return int(data[D.W_REGISTER]) + 3 * k
+register = row("register", D.W_REGISTER, 3)  # place in work of register k; its derivatives to theta follow
 
 
 @kernel
 def contact_row(d, k, data):
     """Place in work of row k of R (d = 0) or R' (d = 1)."""
-    return int(data[D.W_R]) + (d * (contacts(data) + tractions(data)) + k) * gears(data)
+    return number(D.W_R, data) + (d * (contacts(data) + tractions(data)) + k) * gears(data)
 
 
 @kernel
@@ -423,10 +216,7 @@ def spin_row(d, t, data):
     return contact_row(d, contacts(data) + t, data)
 
 
-@kernel
-def traction_work(t, data):
-    """Place of `TractionW` of traction t in work."""
-    return int(data[D.W_TRACTION]) + (N_TRACTION_W + LAW_SIZE) * t
+traction_work = row("traction_work", D.W_TRACTION, N_TRACTION_W + LAW_SIZE)  # place of `TractionW`
 
 
 @kernel
@@ -438,13 +228,10 @@ def law_work(t, data):
 @kernel
 def gear_row(d, i, data):
     """Place in work of row i of the d-th derivative of Q1 to theta."""
-    return int(data[D.W_Q]) + (d * gears(data) + i) * independents(data)
+    return number(D.W_Q, data) + (d * gears(data) + i) * independents(data)
 
 
-@kernel
-def dependent(data):
-    """Place in work of the LU of R_D; its pivots follow."""
-    return int(data[D.W_RD])
+dependent = whole("dependent", D.W_RD)  # place in work of the LU of R_D; its pivots follow
 
 
 @kernel
@@ -456,73 +243,27 @@ def dependent_pivots(data):
 @kernel
 def reduced(kind, data):
     """Place in work of a member of `Reduced`."""
-    return int(data[D.W_REDUCED]) + kind * independents(data) * independents(data)
+    return number(D.W_REDUCED, data) + kind * independents(data) * independents(data)
 
 
-@kernel
-def gear_vector(kind, data):
-    """Place in work of a member of `GearVector`."""
-    return int(data[D.W_GEAR]) + kind * gears(data)
-
-
-@kernel
-def controller(data):
-    """Place in work of the controller's command, see `rtcvt.control.limits`."""
-    return int(data[D.W_CONTROL])
-
-
-@kernel
-def law(data):
-    """Place in work of the controller's numbers."""
-    return int(data[D.W_LAW])
-
-
-@kernel
-def change_by(e, data):
-    """Place in work of the change of the state by the torque of an element."""
-    return int(data[D.W_Z]) + e * states(data)
-
-
-@kernel
-def response_of(e, data):
-    """Place in work of the accelerations by the torque of an element."""
-    return int(data[D.W_RESPONSE]) + e * gears(data)
-
-
-@kernel
-def element_work(e, data):
-    """Place of `ElementW` of an element in work."""
-    return int(data[D.W_ELEMENT]) + N_ELEMENT_W * e
-
-
-@kernel
-def w_load(k, data):
-    """Place in work of the force of contact k that loads its loss."""
-    return int(data[D.W_LOAD]) + k
-
-
-@kernel
-def loss_work(a, data):
-    """Place of `LossW` of loss a in work."""
-    return int(data[D.W_LOSS]) + N_LOSS_W * a
+gear_vector = block("gear_vector", D.W_GEAR, gears)  # place in work of a member of `GearVector`
+controller = whole("controller", D.W_CONTROL)  # place in work of the controller's command, see `rtcvt.control.limits`
+law = whole("law", D.W_LAW)  # place in work of the controller's numbers
+change_by = block("change_by", D.W_Z, states)  # place in work of the change of the state by the torque of an element
+response_of = block("response_of", D.W_RESPONSE, gears)  # accelerations by the torque of an element
+element_work = row("element_work", D.W_ELEMENT, layout.ElementW)  # place of `ElementW` of an element in work
+w_load = row("w_load", D.W_LOAD)  # place in work of the force of contact k that loads its loss
+loss_work = row("loss_work", D.W_LOSS, layout.LossW)  # place of `LossW` of loss a in work
 
 
 @kernel
 def force_by_torques(a, data):
     """Place in work of the changes of the force of loss a by torques on the gears; those by x1 follow."""
-    return int(data[D.W_BY_TORQUE]) + a * (gears(data) + independents(data))
+    return number(D.W_BY_TORQUE, data) + a * (gears(data) + independents(data))
 
 
-@kernel
-def force_by_elements(a, data):
-    """Place in work of row a of G: changes of the force of loss a by the torques of elements."""
-    return int(data[D.W_BY_ELEMENT]) + a * elements(data)
-
-
-@kernel
-def loss_matrix(data):
-    """Place in work of the LU of ``1 - c G``."""
-    return int(data[D.W_LOSSES])
+force_by_elements = block("force_by_elements", D.W_BY_ELEMENT, elements)  # row a of G: force by elements
+loss_matrix = whole("loss_matrix", D.W_LOSSES)  # place in work of the LU of ``1 - c G``
 
 
 @kernel
@@ -537,16 +278,8 @@ def loss_torques(data):
     return loss_pivots(data) + losses(data)
 
 
-@kernel
-def box(kind, data):
-    """Place in work of a member of `Box`."""
-    return int(data[D.W_BOX]) + kind * elements(data)
-
-
-@kernel
-def step_block(kind, data):
-    """Place in work of a member of `rtcvt.model.stepping.Block`."""
-    return int(data[D.W_STEP]) + kind * states(data)
+box = block("box", D.W_BOX, elements)  # place in work of a member of `Box`
+step_block = block("step_block", D.W_STEP, states)  # place in work of a member of `rtcvt.model.stepping.Block`
 
 
 @kernel

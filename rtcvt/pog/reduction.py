@@ -81,7 +81,7 @@ def kinematics(derivatives, theta, p, data, work):
 
     The rates need one of the `derivatives`, the Jacobian two.
     """
-    at = int(data[D.W_THETA])
+    at = places.number(D.W_THETA, data)
     if work[at] == theta and work[at + 1] >= derivatives:
         return
     moving_radii(theta, p, data, work)

@@ -557,15 +557,9 @@ def matrices(instance: Instance, theta: float = 0.0) -> Matrices:
         column[:] = torque
     Q1 = block(places.gear_row(0, 0, data), n_J, n_1)
     return Matrices(
-        R=block(places.contact_row(0, 0, data), n_K, n_J),
-        dR=block(places.contact_row(1, 0, data), n_K, n_J),
-        Q1=Q1,
-        dQ1=block(places.gear_row(1, 0, data), n_J, n_1),
-        J=J,
-        B_J=B_J,
+        R=block(places.contact_row(0, 0, data), n_K, n_J), dR=block(places.contact_row(1, 0, data), n_K, n_J), Q1=Q1,
+        dQ1=block(places.gear_row(1, 0, data), n_J, n_1), J=J, B_J=B_J,
         B_delta_omega=B_J - np.diag([places.bearing(i, p, data) for i in range(n_J)]),
-        L1=block(places.reduced(Reduced.L1, data), n_1, n_1),
-        N1=block(places.reduced(Reduced.M, data), n_1, n_1),
-        A1=block(places.reduced(Reduced.A1, data), n_1, n_1),
-        B1=Q1.T,
-    )
+        L1=block(places.reduced(Reduced.L1, data), n_1, n_1), N1=block(places.reduced(Reduced.M, data), n_1, n_1),
+        A1=block(places.reduced(Reduced.A1, data), n_1, n_1), B1=Q1.T,
+    )  # fmt: skip

@@ -218,20 +218,9 @@ def controller(x, u, p, data, w):
     elif winding < -0.1 * w[k + TAU_MAX]:
         winding = -0.1 * w[k + TAU_MAX]
     kers_law(
-        numbers,
-        omega_d,
-        0.5 * math.pi - phi,
-        x[n + KersX.POWER],
-        u[KersU.W],
-        demand + winding,
-        0.0,
-        0.0,
-        q,
-        dq,
-        0.0,
-        w,
-        law,
-    )
+        numbers, omega_d, 0.5 * math.pi - phi, x[n + KersX.POWER], u[KersU.W], demand + winding, 0.0, 0.0, q, dq,
+        0.0, w, law,
+    )  # fmt: skip
     w[law + TAU_EST] += w[k + TAU_L]
     w_0 = numbers[OMEGA_0]
     inverse = omega_d / (w_0 * w_0)

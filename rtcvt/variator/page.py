@@ -70,23 +70,16 @@ def variator_page(
     laws = reduced or read_reduced(path)
     modules = [kernels, shafts] if unit.controller is None else [kers, limits, kernels, shafts]
     return render(
-        "rtcvt.variator:page.html",
-        model=model,
-        unit=unit,
-        errors=errors,
-        given=[name for name in FLANGES if name in unit.flanges.speeds()],
-        equations=[docstring(m) for m in modules],
-        laws=laws,
-        counts=(len(LAWS), sum(len(f.modes) for f in laws.fields)),
-        coordinates=_coordinates(laws),
+        "rtcvt.variator:page.html", model=model, unit=unit, errors=errors,
+        given=[name for name in FLANGES if name in unit.flanges.speeds()], equations=[docstring(m) for m in modules],
+        laws=laws, counts=(len(LAWS), sum(len(f.modes) for f in laws.fields)), coordinates=_coordinates(laws),
         constants=", ".join(f"{name} = {number(value)}" for name, value in laws.constants.items()),
-        pictures=_pictures(laws),
-        own_errors=_own_errors(laws),
+        pictures=_pictures(laws), own_errors=_own_errors(laws),
         uncertainty=_uncertainty(path.with_name(f"{path.stem}_calibration.json")) if reduced is None else [],
         picture=variator_diagram(unit, {v.name: float(model.p[v.index]) for v in model.select("parameter")}),
         beyond=laws.beyond(unit.ratio.min, unit.ratio.max),
         shipped=unit.reduced in SHIPPED and not unit.files_beside,
-    )
+    )  # fmt: skip
 
 
 def _own_errors(laws: ReducedModel) -> list[tuple[str, ...]]:

@@ -1,19 +1,11 @@
 """Places of the data of a variator in the buffers, and those of its flywheel and controller."""
 
 from rtcvt.kernel import kernel
+from rtcvt.model.accessors import listed, whole
 from rtcvt.variator.layout import N_HYBRID, N_RIGID, D, KersD, RigidX, U, X
 
-
-@kernel
-def states(data):
-    """Number of states of the variator."""
-    return int(data[D.N_X])
-
-
-@kernel
-def outputs_of_variator(data):
-    """Number of outputs of the variator."""
-    return int(data[D.N_Y])
+states = whole("states", D.N_X)  # number of states of the variator
+outputs_of_variator = whole("outputs_of_variator", D.N_Y)  # number of outputs of the variator
 
 
 @kernel
@@ -29,19 +21,16 @@ def x_coupling(flange, data):
     return first + 2 * int(data[D.SPEED_I]) if flange == U.O else first
 
 
+kers_entry = listed("kers_entry", D.KERS)  # whole number in `KersD`
+
+
 @kernel
 def w_kers(data):
     """Place in work of the controller's data."""
-    return int(data[int(data[D.KERS]) + KersD.AT_WORK])
+    return kers_entry(KersD.AT_WORK, data)
 
 
 @kernel
 def kers_states(data):
     """Number of states of variator and controller."""
-    return int(data[int(data[D.KERS]) + KersD.N_ALL])
-
-
-@kernel
-def kers_entry(member, data):
-    """Whole number in `KersD`."""
-    return int(data[int(data[D.KERS]) + member])
+    return kers_entry(KersD.N_ALL, data)

@@ -117,17 +117,11 @@ def view_page(scene: Scene) -> str:
             | {"low": low, "high": high, "track": pack(c.values)}
         )
     head = {
-        "mode": scene.mode,
-        "title": scene.title,
-        "facts": scene.facts,
-        "note": scene.note,
-        "version": __version__,
-        "n": len(scene.time),
-        "time": [float(t) for t in scene.time],
-        "geometry": scene.geometry,
+        "mode": scene.mode, "title": scene.title, "facts": scene.facts, "note": scene.note, "version": __version__,
+        "n": len(scene.time), "time": [float(t) for t in scene.time], "geometry": scene.geometry,
         "tracks": {name: pack(values, angles.get(name, 0.0)) for name, values in scene.tracks.items()},
         "channels": channels,
-    }
+    }  # fmt: skip
     folder = resources.files("rtcvt.view")
     text = folder.joinpath("page.html").read_text(encoding="utf-8")
     parts = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}

@@ -9,7 +9,7 @@ from belt_states import started
 
 from rtcvt.belt import places
 from rtcvt.belt.lateral import lateral_outputs, swing_spans
-from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D, Span
+from rtcvt.belt.layout import Across, BeltP, D, Span
 from rtcvt.belt.resonance import (
     bounded_swing,
     gain,
@@ -37,7 +37,7 @@ def held():
     at = int(instance.model.data[D.ACROSS])
     data = instance.model.data.copy()
     for j in range(2):
-        data[at + N_ACROSS * j + Across.LONGER] = data[at + N_ACROSS * j + Across.DELAY] = 0.0
+        data[at + len(Across) * j + Across.LONGER] = data[at + len(Across) * j + Across.DELAY] = 0.0
     return instance, data
 
 
@@ -141,7 +141,7 @@ def test_outputs_are_those_of_tension_and_speed(fidelity):
     names = list(unit.pulleys)
     for j, (a, b) in enumerate(zip(names, names[1:] + names[:1], strict=True)):
         T = instance.get(f"{a}_{b}.F")
-        L = path.span[j] + data[int(data[D.ACROSS]) + N_ACROSS * j + Across.LONGER]
+        L = path.span[j] + data[int(data[D.ACROSS]) + len(Across) * j + Across.LONGER]
         m = belt.mass / (1.0 + T / belt.EA)
         exact = span_frequencies(float(L), m, belt.EI, instance.get("belt.v"), T)[0] / (2.0 * math.pi)
         assert instance.get(f"{a}_{b}.f_1") == pytest.approx(exact, rel=2e-3)

@@ -302,15 +302,10 @@ def system_of(names: list[str], fidelity: str, backend: str, exported, order: st
     outputs = [[name, v.name] for name, m in models.items() for v in m.select("output") if not v.boolean]
     links = [["load", "gear.b.w", "kers", "shaft.w"], ["kers", "shaft.tau", "load", "load.tau"]]
     return {
-        "units": units,
-        "links": links if len(names) > 1 else [],
-        "inputs": [names[0], DRIVEN[names[0]]],
-        "values": [demand(k) for k in range(STEPS)],
-        "outputs": outputs,
-        "step": H,
-        **added_up(STEPS),
+        "units": units, "links": links if len(names) > 1 else [], "inputs": [names[0], DRIVEN[names[0]]],
+        "values": [demand(k) for k in range(STEPS)], "outputs": outputs, "step": H, **added_up(STEPS),
         "order": order,
-    }
+    }  # fmt: skip
 
 
 def run(importer: str, system: dict, folder: Path) -> np.ndarray:

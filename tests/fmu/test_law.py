@@ -9,7 +9,6 @@ from textwrap import dedent
 import fmpy
 import numpy as np
 import pytest
-from commands import command_line
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from native_host import H, Hosted, inputs, reference, run
@@ -257,17 +256,17 @@ def test_a_law_in_a_file_has_the_bits_of_equations_and_of_its_unit(name, code, i
             sensitivities(model, whole.scenario[0], 1e-3, ["tcu.k"])
 
 
-def test_code_runs_with_permission_alone(tmp_path, monkeypatch, capsys):
+def test_code_runs_with_permission_alone(tmp_path, monkeypatch, command):
     """Not even its first line runs without; the option of the command gives permission."""
     (tmp_path / "mine.toml").write_text(IN_FILE)
     (tmp_path / "my_law.py").write_text(f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\n{CODE}")
     monkeypatch.setenv(ALLOW, "0")
     words = "show", str(tmp_path / "mine.toml")
-    code, _, err = command_line(monkeypatch, capsys)(*words)
+    code, _, err = command(*words)
     assert code == 2
     assert "mine.toml: python = 'my_law.py': permission to run" in " ".join(err.split())
     assert not (tmp_path / "ran").exists()
-    assert command_line(monkeypatch, capsys)("--allow-code", *words)[0] == 0
+    assert command("--allow-code", *words)[0] == 0
     assert (tmp_path / "ran").exists()
 
 

@@ -16,11 +16,10 @@ import fmpy
 import pytest
 from archives import changed
 from c_programs import ADDRESS, build, figures
-from commands import command_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import slow
-from rows import tables
+from rows import script, tables
 
 from rtcvt.errors import InputError
 from rtcvt.hil.importer import open_fmu
@@ -462,32 +461,14 @@ BINARY = "binaries/linux64/toroidal_kers_rigid.so"
 
 
 @pytest.mark.parametrize("change", [lambda _: None, lambda _: b"", lambda _: b"text", lambda data: data[:100]])
-def test_a_unit_with_a_damaged_binary_is_refused(exported_native, tmp_path, monkeypatch, capsys, change):
+def test_a_unit_with_a_damaged_binary_is_refused(exported_native, tmp_path, change, command):
     path = damaged(exported_native["kers"], tmp_path / "unit.fmu", BINARY, change)
-    code, _, message = command_line(monkeypatch, capsys)("run", str(path), "--fast", "--duration", "0.01")
+    code, _, message = command("run", str(path), "--fast", "--duration", "0.01")
     assert code == 2, message
     assert "unit.fmu" in message
 
 
-INSTANTIATE = """
-import sys
-import fmpy
-from fmpy.fmi2 import FMU2Slave
-for folder in sys.argv[1:]:
-    description = fmpy.read_model_description(folder)
-    name = description.coSimulation.modelIdentifier
-    unit = FMU2Slave(guid=description.guid, modelIdentifier=name, unzipDirectory=folder, instanceName="unit")
-    try:
-        unit.instantiate()
-        unit.setupExperiment()
-        unit.enterInitializationMode()
-        unit.exitInitializationMode()
-        unit.doStep(0.0, 1e-3)
-        unit.freeInstance()
-        print("taken")
-    except Exception:
-        print("refused")
-"""
+INSTANTIATE = script("misuse", "instantiate")
 
 
 def instantiated(*folders) -> list[str]:

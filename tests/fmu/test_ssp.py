@@ -8,7 +8,6 @@ from itertools import pairwise
 import fmpy
 import numpy as np
 import pytest
-from commands import command_line
 from fmpy.ssp.simulation import simulate_ssp
 from fmpy.ssp.ssd import read_ssd
 from fmpy.validation import validate_fmu
@@ -138,12 +137,12 @@ def test_failure_leaves_nothing(coupled, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_command(monkeypatch, capsys, tmp_path):
+def test_command(monkeypatch, tmp_path, command):
     """Without the units, which others compile."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rtcvt.fmu.ssp.write_unit", lambda model, path, *given, **more: path.touch())
 
-    rtcvt = partial(command_line(monkeypatch, capsys), "ssp")
+    rtcvt = partial(command, "ssp")
 
     code, text, _ = rtcvt("vehicle_wltc")
     assert code == 0

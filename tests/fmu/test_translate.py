@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tools
 from marks import slow
-from rows import mistakes
+from rows import mistakes, script
 
 from rtcvt.fmu.translate import TranslationError, lower, print_c, translate
 from rtcvt.kernel import FAILED, OK, kernel
@@ -230,21 +230,7 @@ def test_own_elementary_functions_and_linear_algebra(tmp_path):
 
 # --- what is refused --------------------------------------------------------------------------------------------------
 
-HEAD = """import math
-import numba
-import numpy as np
-def plain(a):
-    return a
-@numba.njit
-def g(x):
-    return x
-@numba.njit
-def h(x):
-    abs_x = abs(x)
-@numba.njit
-def f(a, n, o):
-    o[0] = 0.0
-    """
+HEAD = script("translate", "head")
 
 
 @mistakes

@@ -6,76 +6,13 @@ from pathlib import Path
 
 import pytest
 from pythonfmu.builder import FmuBuilder
+from rows import script
 
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import run_rig
 from rtcvt.hil.runner import run
 
-PROBE = '''
-import ctypes
-import signal
-
-from pythonfmu import Boolean, DefaultExperiment, Fmi2Causality, Fmi2Slave, Fmi2Variability, Integer, Real
-
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(globals()))  # see rtcvt.fmu.export
-
-
-class Probe(Fmi2Slave):
-    """Adds up torque times length; fails or sends SIGINT in the step from a given time."""
-
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.default_experiment = DefaultExperiment(start_time=0.0, stop_time=0.02, step_size=1e-3)
-        start = dict(length=1.0, gear=1, enabled=True, discard_at=9.0, raise_at=9.0, interrupt_at=9.0, start_state=True)
-        start |= dict(tau=0.0, count=0, on=False, impulse=0.0, next_count=0, off=True, strange=0.0, nan_at=9.0)
-        for name, value in start.items():
-            setattr(self, name, value)
-        for name in ("length", "discard_at", "raise_at", "interrupt_at", "nan_at"):
-            self.parameter(Real, name)
-        self.parameter(Integer, "gear")
-        self.parameter(Boolean, "enabled")
-        self.parameter(Boolean, "start_state")
-        for kind, name in ((Real, "tau"), (Integer, "count"), (Boolean, "on")):
-            self.register_variable(kind(name, causality=Fmi2Causality.input, variability=self.variability(kind)))
-        for kind, name in ((Real, "impulse"), (Integer, "next_count"), (Boolean, "off"), (Real, "strange")):
-            self.register_variable(kind(name, causality=Fmi2Causality.output, variability=self.variability(kind)))
-
-    @staticmethod
-    def variability(kind):
-        return Fmi2Variability.continuous if kind is Real else Fmi2Variability.discrete
-
-    def parameter(self, kind, name):
-        self.register_variable(kind(name, causality=Fmi2Causality.parameter, variability=Fmi2Variability.fixed))
-
-    def to_xml(self, *args, **kwargs):
-        root = super().to_xml(*args, **kwargs)
-        for name, attributes in {
-            "tau": {"unit": "N.m"},
-            "length": {"unit": "m", "min": "0", "max": "2"},
-            "impulse": {"unit": "kg.m2"},
-        }.items():
-            root.find(f".//ScalarVariable[@name='{name}']")[0].attrib.update(attributes)
-        return root
-
-    def exit_initialization_mode(self):
-        if not self.start_state:
-            raise ValueError("no start state")
-
-    def do_step(self, t, h):
-        if t > self.raise_at:
-            raise ValueError("lost 100%s of it")
-        if t > self.discard_at:
-            self.log("cannot go on")
-            return False
-        if t > self.interrupt_at:
-            signal.raise_signal(signal.SIGINT)
-        if self.enabled:
-            self.impulse += h * self.tau * self.length * self.gear
-        self.next_count = self.count + 1
-        self.off = not self.on
-        self.strange = float("nan") if t > self.nan_at else 1e200 if t > 0.0015 else 0.0
-        return True
-'''
+PROBE = script("probe", "probe")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import zipfile
 import numpy as np
 import pytest
 from archives import described
-from commands import command_line
 from hostile import MISDEEDS, build
 from rows import DATA, mistakes, text_of
 
@@ -129,13 +128,13 @@ def hostile(tmp_path_factory):
 
 
 @mistakes
-def test_a_fault_names_file_and_component_and_loses_nothing(misdeed, said, hostile, tmp_path, monkeypatch, capsys):
+def test_a_fault_names_file_and_component_and_loses_nothing(misdeed, said, hostile, tmp_path, monkeypatch, command):
     monkeypatch.setattr(stepped, "PATIENCE", 1.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     shutil.copy(hostile / "hostile.fmu", tmp_path)
     file, kept = tmp_path / "mine.toml", tmp_path / "run.h5"
     file.write_text(HOSTILE.replace("mode = 0", f"mode = {MISDEEDS[misdeed]}"))
-    code, _, err = command_line(monkeypatch, capsys)("simulate", str(file), "-o", str(kept))
+    code, _, err = command("simulate", str(file), "-o", str(kept))
     assert (code == 0) == (said is None)
     if said:
         assert "mine.toml: components.bad.fmu = 'hostile.fmu': " in err

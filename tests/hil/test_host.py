@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import command_line
 from hostile import DEADLY, MISDEEDS, OVERLOAD, build, scenario_file
 from hostile import command as hostile_command
 from marks import slow
@@ -264,9 +263,9 @@ def wait_for(path):
     raise AssertionError(f"no {path.name}")
 
 
-def test_the_command_fails_and_writes_its_figures(hostile, folder, tmp_path, monkeypatch, capsys):
+def test_the_command_fails_and_writes_its_figures(hostile, folder, tmp_path, command):
     words = ("--scenario", str(scenario_file(tmp_path, "segfault")), "--json", str(tmp_path / "run.json"))
-    code, _, errors = command_line(monkeypatch, capsys)("run", str(hostile), *words)
+    code, _, errors = command("run", str(hostile), *words)
     assert code == 1
     assert "error:" in errors
     assert not json.loads((tmp_path / "run.json").read_text())["completed"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from archives import described, unit_of
 from marks import slow
+from rows import text_of
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -30,39 +31,13 @@ int fmi3Get{name}(void *c, const uint32_t *r, size_t n, {c} *v, size_t m)
     for name, c in NUMBERS.items()
     if name != "Float64"
 )
-DESCRIPTION = (
-    """<?xml version="1.0" encoding="UTF-8"?>
-<fmiModelDescription fmiVersion="3.0" modelName="foreign" instantiationToken="{right}">
-<CoSimulation modelIdentifier="foreign" canHandleVariableCommunicationStepSize="true"
-    canReturnEarlyAfterIntermediateUpdate="true"/>
-<DefaultExperiment startTime="0" stopTime="0.1" stepSize="0.005"/>
-<ModelVariables>
-<UInt64 name="rows" valueReference="99" causality="structuralParameter" variability="fixed" start="2"/>
-<Float64 name="u" valueReference="100" causality="input" start="1 2 3 4">
-<Dimension valueReference="99"/><Dimension start="2"/></Float64>
-<Float64 name="y" valueReference="101" causality="output">
-<Dimension valueReference="99"/><Dimension start="2"/></Float64>
-<Float64 name="p" valueReference="102" causality="parameter" variability="tunable" start="1">
-<Dimension start="2"/></Float64>
-<Float64 name="mode" valueReference="103" causality="parameter" variability="tunable" start="0"/>
-<Float64 name="at" valueReference="104" causality="parameter" variability="fixed" start="0.05"/>
-<String name="text" valueReference="105" causality="parameter" variability="fixed"><Start value=""/></String>
-<Binary name="blob" valueReference="106" causality="input"/>
-<Clock name="tick" valueReference="107" causality="input" intervalVariability="triggered"/>
-<Float64 name="sampled" valueReference="108" causality="input" variability="discrete" clocks="107" start="0"/>
-"""
-    + "".join(
-        f'<{name} name="{name}" valueReference="{2 * i}" causality="input" variability="discrete" '
-        f'start="{"false" if name == "Boolean" else 0}"/>\n'
-        f'<{name} name="{name}_out" valueReference="{2 * i + 1}" causality="output" variability="discrete"/>\n'
-        for i, name in enumerate(NUMBERS)
-        if name != "Float64"
-    )
-    + """</ModelVariables>
-<ModelStructure><Output valueReference="101"/></ModelStructure>
-</fmiModelDescription>
-"""
-)
+DESCRIPTION = text_of("fmi/foreign.xml").replace("@SCALARS@", "".join(
+    f'<{name} name="{name}" valueReference="{2 * i}" causality="input" variability="discrete" '
+    f'start="{"false" if name == "Boolean" else 0}"/>\n'
+    f'<{name} name="{name}_out" valueReference="{2 * i + 1}" causality="output" variability="discrete"/>\n'
+    for i, name in enumerate(NUMBERS)
+    if name != "Float64"
+))  # fmt: skip
 MODES = ("nothing", "early", "early_end", "ends", "stuck", "error", "event")
 EXTREMES = {
     "Float32": 0.25, "Int8": -128.0, "UInt8": 255.0, "Int16": -32768.0, "UInt16": 65535.0, "Int32": -(2.0**31),

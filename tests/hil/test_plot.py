@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import typer
-from commands import command_line
 from matplotlib.figure import Figure
 from rows import mistakes
 
@@ -128,9 +127,9 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["h5", "mf4"])
-def test_the_command_draws_either_format(tmp_path, monkeypatch, capsys, suffix):
+def test_the_command_draws_either_format(tmp_path, suffix, command):
     write(tmp_path / f"run.{suffix}", recording(), "real-time run")
-    assert command_line(monkeypatch, capsys)("plot", str(tmp_path / f"run.{suffix}"))[0] == 0
+    assert command("plot", str(tmp_path / f"run.{suffix}"))[0] == 0
     assert (tmp_path / "run.png").read_bytes()[1:4] == b"PNG"
 
 

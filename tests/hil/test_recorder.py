@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from rows import script
 
 import rtcvt.hil.recorder
 from rtcvt.errors import InputError
@@ -65,18 +66,7 @@ def test_a_whole_recording_in_one_go(tmp_path, suffix):
     np.testing.assert_array_equal(read(tmp_path / f"a.{suffix}").signals["x"].values, given.signals["x"].values)
 
 
-WRITER = """
-import sys, time
-from pathlib import Path
-import h5py
-import numpy as np
-from rtcvt.hil.recorder import Channel, open_recorder
-made = open_recorder(Path(sys.argv[1]), [Channel("x", "1")], "real-time run", {}, "")
-print("ready", flush=True)
-for k in range(100_000):
-    made.append(np.column_stack([np.arange(k * 10, k * 10 + 10.0)] * 2))
-    print(k, flush=True)
-"""
+WRITER = script("recorder", "writer")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

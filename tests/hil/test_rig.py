@@ -15,7 +15,7 @@ import faults
 import numpy as np
 import pytest
 from marks import slow
-from rows import mistakes
+from rows import mistakes, script
 
 from rtcvt.cli.console import say_limits
 from rtcvt.errors import InputError
@@ -262,14 +262,7 @@ def test_a_run_says_which_limits_were_active_as_a_simulation_does(kers, tmp_path
     assert "control.saturated" in capsys.readouterr().out
 
 
-STOPPED = """
-import json, sys
-from pathlib import Path
-from rtcvt.hil.rig import run_rig
-print("ready", flush=True)
-report = run_rig(Path(sys.argv[1]), 2e-3, 3.0)
-print(json.dumps({key: report.figures[key] for key in ("misses", "late", "stolen_ms", "histograms")}))
-"""
+STOPPED = script("rig", "stopped")
 
 
 @pytest.mark.slow

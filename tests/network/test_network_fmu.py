@@ -3,7 +3,6 @@
 import fmpy
 import numpy as np
 import pytest
-from commands import command_line
 from fmpy import simulate_fmu
 from fmpy.validation import validate_fmu
 from marks import slow
@@ -19,7 +18,7 @@ TEXT = text_of("units/signals.toml")
 
 
 @pytest.mark.parametrize("fmi", [2, slow(3)])
-def test_a_system_is_one_unit_of_fmi(tmp_path, fmi, monkeypatch, capsys):
+def test_a_system_is_one_unit_of_fmi(tmp_path, fmi, command):
     file = tmp_path / "launch.toml"
     file.write_text(TEXT)
     unit = rtcvt.load(file)
@@ -37,7 +36,7 @@ def test_a_system_is_one_unit_of_fmi(tmp_path, fmi, monkeypatch, capsys):
         assert np.isfinite(found[name]).all()
         same = np.abs(found[name][:300] - own[name][:300]).max()
         assert same <= 1e-9 * np.abs(own[name]).max(), name
-    code, _, error = command_line(monkeypatch, capsys)("run", str(path), "-s", "launch", "-o", str(tmp_path / "run.h5"))
+    code, _, error = command("run", str(path), "-s", "launch", "-o", str(tmp_path / "run.h5"))
     assert code == 0, error
     on_rig = rtcvt.read(tmp_path / "run.h5")
     for name in outputs:

@@ -13,33 +13,13 @@ from scipy.optimize import isotonic_regression
 
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import seal
+from rtcvt.variator import regression
 from rtcvt.variator.reduced.coordinates import COORDINATES, Coordinate, nodes, scaled
 from rtcvt.variator.reduced.file import CONSTANTS, SEAL, read_reduced, write_reduced
 from rtcvt.variator.reduced.model import CORRECTIONS, LAWS, OF_LAWS, UNCERTAIN, Peak, ReducedField, ReducedModel
 from rtcvt.variator.reduced.networks import Networks
 from rtcvt.variator.reduced.splines import GRAIN, GRAINS, sites, splines, splines_through
 from rtcvt.variator.reduced.tables import field_table, law_table, scratch
-from rtcvt.variator.regression import (
-    ALIGNED,
-    ASIDE,
-    FIELD,
-    FIELD_NETWORKS,
-    LAW_SPLINES,
-    LAYERS,
-    N_ACROSS,
-    OUTSIDE_GROWTH,
-    PEAKS,
-    SMALL_SPEED_LOSS,
-    THRUST,
-    aside,
-    distance,
-    laws,
-    network,
-    reconstruct,
-    stage_1,
-    stage_2,
-    thrust_ratio,
-)
 
 RANGES = ((0.45, 2.4), (-0.9, 0.95), (3e-4, 0.3), (0.6, 3.5), (0.5, 1.8))
 MAPS = (("bilinear", 1.0), ("sigmoid", 0.5), ("bilinear", 0.02), ("bilinear", 1.5), ("bilinear", 1.0))
@@ -99,18 +79,18 @@ def run(model, z):
     p = np.concatenate([np.full(AT, np.nan), law_table(model)])
     q = np.concatenate([np.full(3, np.nan), field_table(model)])
     phi = np.full(scratch(model), np.nan)
-    outside = stage_1(p, AT, *z[:4], phi)
-    zeta = thrust_ratio(phi)
-    far = distance(p, AT, phi)
-    outside = max(outside, stage_2(p, AT, z[4], phi))
+    outside = regression.stage_1(p, AT, *z[:4], phi)
+    zeta = regression.thrust_ratio(phi)
+    far = regression.distance(p, AT, phi)
+    outside = max(outside, regression.stage_2(p, AT, z[4], phi))
     out = np.full(6, np.nan)
-    laws(p, AT, phi, out)
-    top = network(p, AT + int(p[AT + PEAKS]), phi)
+    regression.laws(p, AT, phi, out)
+    top = regression.network(p, AT + int(p[AT + regression.PEAKS]), phi)
     out[4:] = np.exp(phi[top : top + 2])
     fields = np.full(40, np.nan)
-    first = network(q, 3 + int(q[3 + FIELD_NETWORKS]), phi)
+    first = regression.network(q, 3 + int(q[3 + regression.FIELD_NETWORKS]), phi)
     for k in range(len(model.fields)):
-        reconstruct(q, 3, k, phi, first, fields[4 + 16 * k : 20 + 16 * k])
+        regression.reconstruct(q, 3, k, phi, first, fields[4 + 16 * k : 20 + 16 * k])
     return zeta, out, outside, far, fields
 
 
@@ -132,13 +112,13 @@ def test_kernels_agree_with_arrays_of_all_points(model):
 
 def test_tables_begin_where_cache_lines_do(model):
     table, fields = law_table(model), field_table(model)
-    places = [int(table[k]) for k in (THRUST, LAW_SPLINES, PEAKS, ASIDE)]
+    places = [int(table[k]) for k in (regression.THRUST, regression.LAW_SPLINES, regression.PEAKS, regression.ASIDE)]
     places += [
-        int(fields[FIELD_NETWORKS]),
-        *(int(a) for a in fields[FIELD + 2 : FIELD + 2 + 4 * len(model.fields) : 4]),
+        int(fields[regression.FIELD_NETWORKS]),
+        *(int(a) for a in fields[regression.FIELD + 2 : regression.FIELD + 2 + 4 * len(model.fields) : 4]),
     ]
-    assert [place % ALIGNED for place in places] == [0] * len(places)
-    assert LAYERS % ALIGNED == 0
+    assert [place % regression.ALIGNED for place in places] == [0] * len(places)
+    assert regression.LAYERS % regression.ALIGNED == 0
 
 
 def test_corrections_and_uncertainty_are_those_of_the_arrays_and_may_be_missing(model):
@@ -146,13 +126,15 @@ def test_corrections_and_uncertainty_are_those_of_the_arrays_and_may_be_missing(
     found, planar = model.evaluate(Z), model.planar.evaluate(Z)
     table, phi = np.concatenate([np.full(AT, np.nan), law_table(model)]), np.full(scratch(model), np.nan)
     for k, z in enumerate(Z):
-        outside = max(stage_1(table, AT, *z[:4], phi), stage_2(table, AT, z[4], phi))
-        away = (1.0 + OUTSIDE_GROWTH * outside) * max(np.sqrt(distance(table, AT, phi)), 1.0)
-        c = aside(table, AT, phi)
-        assert_allclose(phi[c : c + N_ACROSS], [found[name][k] for name in CORRECTIONS[OF_LAWS:]], rtol=1e-11)
-        peak = np.exp(phi[c + N_ACROSS + 1]) * planar["peak.flank_normal"][k]
+        outside = max(regression.stage_1(table, AT, *z[:4], phi), regression.stage_2(table, AT, z[4], phi))
+        away = (1.0 + regression.OUTSIDE_GROWTH * outside) * max(np.sqrt(regression.distance(table, AT, phi)), 1.0)
+        c = regression.aside(table, AT, phi)
+        assert_allclose(
+            phi[c : c + regression.N_ACROSS], [found[name][k] for name in CORRECTIONS[OF_LAWS:]], rtol=1e-11
+        )
+        peak = np.exp(phi[c + regression.N_ACROSS + 1]) * planar["peak.flank_normal"][k]
         assert_allclose(peak, found["peak.flank_normal"][k], rtol=1e-11)
-        c += N_ACROSS + 2
+        c += regression.N_ACROSS + 2
         s = [found[f"uncertainty.{name}"][k] for name in UNCERTAIN]
         assert_allclose(away * np.exp(phi[c : c + 4]), s, rtol=1e-11)
         alone = run(model.planar, z)
@@ -200,7 +182,7 @@ def test_the_speed_loss_does_not_fall_as_the_torque_ratio_grows(model):
         Z = of_scaled(model, row)
         found = model.evaluate(Z)
         slip = found["e"] + found["c"] * Z[:, 1]
-        expected = SMALL_SPEED_LOSS * np.sinh(
+        expected = regression.SMALL_SPEED_LOSS * np.sinh(
             _at(nearest[..., k % 3], [a[:1] if j != 1 else a for j, a in enumerate(row.T[:4])])
         )
         assert_allclose(slip, expected.ravel(), rtol=10 * GRAIN, atol=1e-6)
@@ -271,7 +253,7 @@ def test_blocks_that_are_left_out_do_not_change_the_distance(model, n):
         phi[:4] = t
         d = t - many.points
         squares = d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2] + d[:, 3] * d[:, 3]
-        assert distance(table, AT, phi) == min(16.0, squares.min()) * (1.0 / many.spacing**2)
+        assert regression.distance(table, AT, phi) == min(16.0, squares.min()) * (1.0 / many.spacing**2)
 
 
 @pytest.mark.parametrize("j", range(5))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from commands import command_line
 from hostile_inputs import harsh_inputs
 from rows import cases, text_of
 
@@ -177,8 +176,8 @@ def test_a_car_starts_from_rest(tmp_path):
 
 
 @cases
-def test_on_the_command_line(monkeypatch, capsys, words):
-    code, out, _ = command_line(monkeypatch, capsys)(*words)
+def test_on_the_command_line(words, command):
+    code, out, _ = command(*words)
     assert code == 0
     assert "peak.push" in out
 

@@ -83,14 +83,10 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
     """
     with new_hdf5(path, SEAL) as file:
         file.attrs.update(
-            schema_version=SCHEMA_VERSION,
-            kind=KIND,
-            rtcvt_version=__version__,
-            revision=revision(),
-            created=now().isoformat(timespec="seconds"),
-            name=model.name,
+            schema_version=SCHEMA_VERSION, kind=KIND, rtcvt_version=__version__, revision=revision(),
+            created=now().isoformat(timespec="seconds"), name=model.name,
             **{k: v for k, v in model.attributes.items() if k not in _OWN},
-        )
+        )  # fmt: skip
 
         def write(name: str, values: Any, unit: str, description: str) -> None:
             packed = {"compression": "gzip", "shuffle": True} if np.size(values) > 1000 else {}

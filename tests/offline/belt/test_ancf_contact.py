@@ -3,21 +3,9 @@
 import numpy as np
 import pytest
 
+from rtcvt.offline.belt import sheave
 from rtcvt.offline.belt.ancf import shape
 from rtcvt.offline.belt.friction import sliding
-from rtcvt.offline.belt.sheave import (
-    STICK,
-    UNDEFINED,
-    Contact,
-    Pose,
-    _locate,
-    bristle,
-    contact_forces,
-    contact_tangent,
-    post_newton,
-    scratch,
-    touching,
-)
 
 pytestmark = pytest.mark.interpreted
 
@@ -27,8 +15,8 @@ L, N_S = 0.2, 4
 def contact(**changed):
     S, dS, _ = shape(np.linspace(0.0, L, N_S + 1), L)
     mu, law = sliding([0.3])
-    base = Contact(center=np.array([[0.05, -0.97]]), radius=np.array([1.0]), offset=np.array([-0.02]), S=S, dS=dS,
-        L_seg=L / N_S, k_c=400.0, d_c=3.0, d_h=0.0, mu=mu, mu_k=700.0, mu_v=2.0, at_points=False, sliding=law,
+    base = sheave.Contact(center=np.array([[0.05, -0.97]]), radius=np.array([1.0]), offset=np.array([-0.02]), S=S,
+        dS=dS, L_seg=L / N_S, k_c=400.0, d_c=3.0, d_h=0.0, mu=mu, mu_k=700.0, mu_v=2.0, at_points=False, sliding=law,
         speed=np.zeros((1, 2)), lever=np.zeros((1, 2)), arm=np.array([-1]))  # fmt: skip
     return base._replace(**changed)
 
@@ -43,8 +31,8 @@ def line(seed=0):
 
 def states(c, q, v, phi, w, slip=None):
     state = np.zeros((1, 2, N_S, 3))
-    state[..., 0], state[..., 1] = 1.0, UNDEFINED
-    post_newton(c, L, Pose(q, v, phi, w, state), state.copy(), scratch(N_S)[0])
+    state[..., 0], state[..., 1] = 1.0, sheave.UNDEFINED
+    sheave.post_newton(c, L, sheave.Pose(q, v, phi, w, state), state.copy(), sheave.scratch(N_S)[0])
     if slip is not None:
         state[..., 1] = slip
         state[..., 2] += 0.003
@@ -53,8 +41,10 @@ def states(c, q, v, phi, w, slip=None):
 
 def loads(c, q, v, phi, w, state):
     pairs, f, torque = np.zeros((2, 2), dtype=np.int64), np.zeros((3, 4)), np.zeros(1)
-    count = touching(state, pairs)
-    contact_forces(c, Pose(q, v, phi, w, state), pairs, count, scratch(N_S)[0], f, torque, np.zeros((1, 2)))
+    count = sheave.touching(state, pairs)
+    sheave.contact_forces(
+        c, sheave.Pose(q, v, phi, w, state), pairs, count, sheave.scratch(N_S)[0], f, torque, np.zeros((1, 2))
+    )
     return f, torque[0]
 
 
@@ -65,11 +55,11 @@ def test_gap_is_that_of_the_nearest_point(seed):
     for _ in range(50):
         p0, p1, center = rng.normal(size=(3, 2))
         nearest = np.min(np.linalg.norm(p0 + rho * (p1 - p0) - center, axis=1))
-        assert _locate(np.array([p0, p1]), 0, *center)[1] == pytest.approx(nearest, abs=1e-7)
+        assert sheave._locate(np.array([p0, p1]), 0, *center)[1] == pytest.approx(nearest, abs=1e-7)
 
 
 @pytest.mark.parametrize("offset", [0.0, -0.02])
-@pytest.mark.parametrize("slip", [STICK, 1.0, -1.0, UNDEFINED])
+@pytest.mark.parametrize("slip", [sheave.STICK, 1.0, -1.0, sheave.UNDEFINED])
 @pytest.mark.parametrize("changed", [{}, {"at_points": True}, {"d_h": 50.0, "d_c": 0.0}, {"mu_k": 0.0}],
     ids=["plain", "points", "LN", "no k"])  # fmt: skip
 def test_tangent_is_the_derivative(changed, slip, offset):
@@ -81,10 +71,12 @@ def test_tangent_is_the_derivative(changed, slip, offset):
     state = states(c, q, v, phi, w, slip)
     assert np.sum(state[..., 0] <= 0.0) >= 5
     pairs = np.zeros((2, 2), dtype=np.int64)
-    count = touching(state, pairs)
+    count = sheave.touching(state, pairs)
     D, G, N, F, S = np.zeros((3, 4, 4)), np.zeros((3, 4, 9)), np.zeros((3, 4, 4)), np.zeros((3, 5, 4)), np.zeros((6, 5))
     free = np.zeros(1, dtype=np.int64)
-    contact_tangent(c, Pose(q, v, phi, w, state), cv, pairs, count, free, scratch(N_S), D, G, N, F, S)
+    sheave.contact_tangent(
+        c, sheave.Pose(q, v, phi, w, state), cv, pairs, count, free, sheave.scratch(N_S), D, G, N, F, S
+    )
     K = np.zeros((13, 13))
     for k in range(3):
         i = slice(4 * k, 4 * k + 4)
@@ -139,14 +131,14 @@ def test_sticking_belt_turns_with_the_sheave():
 
 def test_switching_states_and_errors():
     most = 0.3 * 10.0
-    slip, ref, excess = bristle(-10.0, 0.0, 0.5, UNDEFINED, 9.9, 0.3, 100.0, 0.0, 6.28)
-    assert (slip, ref, excess) == (STICK, 0.5, -most)
-    slip, ref, excess = bristle(-10.0, 0.0, 0.52, STICK, 0.5, 0.3, 100.0, 0.0, 6.28)
-    assert (slip, ref) == (STICK, 0.5)
+    slip, ref, excess = sheave.bristle(-10.0, 0.0, 0.5, sheave.UNDEFINED, 9.9, 0.3, 100.0, 0.0, 6.28)
+    assert (slip, ref, excess) == (sheave.STICK, 0.5, -most)
+    slip, ref, excess = sheave.bristle(-10.0, 0.0, 0.52, sheave.STICK, 0.5, 0.3, 100.0, 0.0, 6.28)
+    assert (slip, ref) == (sheave.STICK, 0.5)
     assert excess == pytest.approx(2.0 - most)
-    slip, ref, excess = bristle(-10.0, 0.0, 0.45, STICK, 0.5, 0.3, 100.0, 0.0, 6.28)
+    slip, ref, excess = sheave.bristle(-10.0, 0.0, 0.45, sheave.STICK, 0.5, 0.3, 100.0, 0.0, 6.28)
     assert slip == -1.0
     assert ref == pytest.approx(0.45 + most / 100.0)  # the bristle follows at the length that it can hold
     assert excess == pytest.approx(5.0 - most)
-    slip, _, excess = bristle(-10.0, 0.0, 0.45 + 6.28, STICK, 0.45, 0.3, 100.0, 0.0, 6.28)
-    assert (slip, excess) == (STICK, pytest.approx(-most))  # full turns do not count
+    slip, _, excess = sheave.bristle(-10.0, 0.0, 0.45 + 6.28, sheave.STICK, 0.45, 0.3, 100.0, 0.0, 6.28)
+    assert (slip, excess) == (sheave.STICK, pytest.approx(-most))  # full turns do not count

@@ -5,7 +5,6 @@ import tomllib
 
 import numpy as np
 import pytest
-from commands import command_line
 from rows import mistakes, text_of
 
 from rtcvt.belt.model import build_belt
@@ -134,12 +133,11 @@ def test_all_scenarios_are_read_before_the_first_runs(tmp_path, inputs, message)
 
 
 @pytest.fixture
-def rtcvt(monkeypatch, capsys, tmp_path):
+def rtcvt(monkeypatch, command, tmp_path):
     """Run a command in an empty folder that holds the small drive; exit code, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SMALL)
-
-    return command_line(monkeypatch, capsys)
+    return command
 
 
 def test_check_of_a_small_drive(rtcvt, tmp_path):

@@ -17,20 +17,7 @@ from rtcvt.cli import app
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.offline.belt import moving, moving_run
-from rtcvt.offline.belt.moving import (
-    Basis,
-    Contact,
-    accelerations,
-    energy,
-    frequencies,
-    lateral_displacement,
-    moving_belt,
-    pod_basis,
-    sine_basis,
-    spline_basis,
-    steady,
-    tension_field,
-)
+from rtcvt.offline.belt import moving as mb
 from rtcvt.recording import read_recording
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
@@ -49,7 +36,7 @@ def three_pulleys():
 
 @pytest.mark.parametrize("degree", [3, 4, 5])
 def test_splines_sum_to_one_and_their_derivatives_are_derivatives(degree):
-    basis = spline_basis(1.7, 20, degree)
+    basis = mb.spline_basis(1.7, 20, degree)
     s = np.linspace(0.0, 1.7, 333, endpoint=False) + 1e-3
     np.testing.assert_allclose(basis.values(s, 0).sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_allclose(basis.values(s + 1.7, 0), basis.values(s, 0), atol=1e-10)
@@ -63,7 +50,7 @@ def test_splines_sum_to_one_and_their_derivatives_are_derivatives(degree):
 
 def test_matrices_of_sines_in_a_span_are_their_integrals():
     """``integral of sin sin = L/2``; products with one derivative are antisymmetric, those with kappa vanish."""
-    belt = moving_belt(PATH, sine_basis(SPAN, 5), m=1.0, EA=1e4, EI=1.0, F_0=100.0)
+    belt = mb.moving_belt(PATH, mb.sine_basis(SPAN, 5), m=1.0, EA=1e4, EI=1.0, F_0=100.0)
     k = math.pi * np.arange(1, 6) / SPAN
     np.testing.assert_allclose(belt.C[0], np.eye(5) * SPAN / 2.0, atol=1e-12)
     np.testing.assert_allclose(belt.C[2], np.diag(k**2) * SPAN / 2.0, atol=1e-8)
@@ -84,8 +71,8 @@ def test_a_travelling_string_vibrates_at_its_frequencies(share):
     """``omega_n = n pi (c^2 - v^2)/(c L)`` (Skutsch 1897), with c^2 = F/m, up to the critical speed c."""
     m, F = 0.1, 400.0
     c = math.sqrt(F / m)
-    belt = moving_belt(PATH, sine_basis(SPAN, 80), m=m, EA=1e4, F_0=F)
-    found = frequencies(belt, share * c, F)[:3]
+    belt = mb.moving_belt(PATH, mb.sine_basis(SPAN, 80), m=m, EA=1e4, F_0=F)
+    found = mb.frequencies(belt, share * c, F)[:3]
     exact = np.arange(1, 4) * math.pi * c * (1.0 - share**2) / SPAN
     np.testing.assert_allclose(found, exact, rtol=2e-5)
 
@@ -117,8 +104,8 @@ def test_a_travelling_beam_vibrates_at_its_frequencies(share):
     """Against the equation ``m (w_tt + 2 v w_st + v^2 w_ss) - F w_ss + EI w_ssss = 0`` with pinned ends."""
     m, F, EI = 0.1, 400.0, 0.5
     critical = math.sqrt((F + EI * (math.pi / SPAN) ** 2) / m)
-    belt = moving_belt(PATH, sine_basis(SPAN, 40), m=m, EA=1e4, EI=EI, F_0=F)
-    found = frequencies(belt, share * critical, F)[:3]
+    belt = mb.moving_belt(PATH, mb.sine_basis(SPAN, 40), m=m, EA=1e4, EI=EI, F_0=F)
+    found = mb.frequencies(belt, share * critical, F)[:3]
     for omega in found:
         assert omega == pytest.approx(beam_frequency(omega, m, F, EI, share * critical, SPAN), rel=1e-6)
     assert np.all(np.diff(found) > 0.0)
@@ -128,11 +115,11 @@ def test_a_travelling_beam_diverges_at_its_critical_speed():
     """``m v^2 = F + EI (pi/L)^2``: the lowest frequency falls to zero there, and is no frequency beyond."""
     m, F, EI = 0.1, 400.0, 0.5
     critical = math.sqrt((F + EI * (math.pi / SPAN) ** 2) / m)
-    belt = moving_belt(PATH, sine_basis(SPAN, 20), m=m, EA=1e4, EI=EI, F_0=F)
-    rest = frequencies(belt, 0.0, F)[0]
-    assert frequencies(belt, (1.0 - 1e-5) * critical, F)[0] < 0.01 * rest
-    assert frequencies(belt, (1.0 - 1e-5) * critical, F).size == 20
-    assert frequencies(belt, (1.0 + 1e-5) * critical, F).size == 19
+    belt = mb.moving_belt(PATH, mb.sine_basis(SPAN, 20), m=m, EA=1e4, EI=EI, F_0=F)
+    rest = mb.frequencies(belt, 0.0, F)[0]
+    assert mb.frequencies(belt, (1.0 - 1e-5) * critical, F)[0] < 0.01 * rest
+    assert mb.frequencies(belt, (1.0 - 1e-5) * critical, F).size == 20
+    assert mb.frequencies(belt, (1.0 + 1e-5) * critical, F).size == 19
 
 
 # --- contact with pulleys ---------------------------------------------------------------------------------------------
@@ -142,7 +129,7 @@ def test_a_travelling_beam_diverges_at_its_critical_speed():
 def flat_belt():
     """The flat belt of two_pulley_belt, with a bending stiffness that the splines resolve."""
     path = load_unit("two_pulley_belt").path()
-    return moving_belt(path, spline_basis(path.length, 300), m=0.8288, EA=7980.0, EI=0.02, F_0=400.0)
+    return mb.moving_belt(path, mb.spline_basis(path.length, 300), m=0.8288, EA=7980.0, EI=0.02, F_0=400.0)
 
 
 def inside(belt, i, layer):
@@ -156,8 +143,8 @@ def inside(belt, i, layer):
 @pytest.mark.parametrize("v", [0.0, 10.0, 18.0])
 def test_contact_forces_of_two_pulleys_with_inertia(flat_belt, v):
     """Without friction ``p = (F - m v^2)/r`` on both wraps; pulleys carry ``2 (F - m v^2)``, a third at 18 m/s."""
-    contact = Contact(2e7)
-    found = steady(flat_belt, contact, v)
+    contact = mb.Contact(2e7)
+    found = mb.steady(flat_belt, contact, v)
     F = found.tension[0]
     hub = F - 0.8288 * v * v
     for i in range(2):
@@ -194,7 +181,7 @@ def test_contact_forces_with_friction_are_those_of_creep_theory(flat_belt, v):
         span = (flat_belt.s > flat_belt.path.knots[2 * after]) & (flat_belt.s < flat_belt.path.knots[2 * after + 1])
         tension[span] = out
     assert creep < math.pi
-    found = steady(flat_belt, Contact(2e7), v, tension=tension)
+    found = mb.steady(flat_belt, mb.Contact(2e7), v, tension=tension)
     for i in range(2):
         at, _ = inside(flat_belt, i, 0.04)
         smooth = np.abs((flat_belt.path.arc(i)[1] - flat_belt.s[at]) / 0.1 - creep) > 0.2
@@ -213,11 +200,11 @@ def test_normal_forces_of_the_real_time_model_are_the_integral_of_the_pressure(f
         instance.step(1e-3)
     F = int(instance.model.data[D.FACES])
     N = instance.work[int(instance.model.data[D.W_CELL]) :][Cell.N :: len(Cell)][: 2 * F]
-    tension = tension_field(flat_belt.path, N.reshape(2, F), flat_belt.s)
+    tension = mb.tension_field(flat_belt.path, N.reshape(2, F), flat_belt.s)
     assert tension.max() == pytest.approx(instance.get("P2_P1.F"))
     normal = []
     for v, T in ((instance.get("belt.v"), tension), (0.0, np.full_like(tension, 400.0))):
-        pressure = steady(flat_belt, Contact(2e7), v, tension=T).pressure
+        pressure = mb.steady(flat_belt, mb.Contact(2e7), v, tension=T).pressure
         for i in range(2):
             base, _, _ = flat_belt.path.at(flat_belt.s)
             near = np.hypot(*(base - flat_belt.path.center[i]).T) < 0.15
@@ -230,7 +217,7 @@ def test_normal_forces_of_the_real_time_model_are_the_integral_of_the_pressure(f
 # --- energy -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("contact", [None, Contact(1e6)])
+@pytest.mark.parametrize("contact", [None, mb.Contact(1e6)])
 def test_energy_changes_by_the_work_of_the_moments(contact):
     """``dE/dt = q''(sum M (T q + R)) + v sum kappa M`` at random states without damping.
 
@@ -238,15 +225,15 @@ def test_energy_changes_by_the_work_of_the_moments(contact):
     """
     rng = np.random.default_rng(5)
     path = three_pulleys()
-    belt = moving_belt(path, spline_basis(path.length, 40), m=0.3, EA=5e4, EI=0.05, F_0=300.0, height=4e-3)
+    belt = mb.moving_belt(path, mb.spline_basis(path.length, 40), m=0.3, EA=5e4, EI=0.05, F_0=300.0, height=4e-3)
     for _ in range(10):
         q, rate = 1e-3 * rng.normal(size=40), 0.1 * rng.normal(size=40)
         v = 10.0 * rng.normal() if contact is None else 0.0
         moments = 5.0 * rng.normal(size=3)
-        acceleration, v_dot = accelerations(belt, q, rate, v, moments, contact)
+        acceleration, v_dot = mb.accelerations(belt, q, rate, v, moments, contact)
         h = 1e-6
-        change = energy(belt, q + h * rate, rate + h * acceleration, v + h * v_dot, contact)
-        change -= energy(belt, q - h * rate, rate - h * acceleration, v - h * v_dot, contact)
+        change = mb.energy(belt, q + h * rate, rate + h * acceleration, v + h * v_dot, contact)
+        change -= mb.energy(belt, q - h * rate, rate - h * acceleration, v - h * v_dot, contact)
         work = rate @ (np.tensordot(moments, belt.T, 1) @ q + moments @ belt.R)
         work += v * np.sum(path.sigma / path.radius * moments)
         assert change / (2.0 * h) == pytest.approx(work, rel=1e-5, abs=2e-4)
@@ -255,14 +242,14 @@ def test_energy_changes_by_the_work_of_the_moments(contact):
 def test_damping_takes_energy_from_a_standing_belt():
     rng = np.random.default_rng(6)
     path = three_pulleys()
-    belt = moving_belt(path, spline_basis(path.length, 40), m=0.3, EA=5e4, EI=0.05, DA=20.0, DI=1e-3, F_0=300.0)
-    contact = Contact(1e6, 200.0)
+    belt = mb.moving_belt(path, mb.spline_basis(path.length, 40), m=0.3, EA=5e4, EI=0.05, DA=20.0, DI=1e-3, F_0=300.0)
+    contact = mb.Contact(1e6, 200.0)
     for _ in range(20):
         q, rate = 1e-3 * rng.normal(size=40), 0.1 * rng.normal(size=40)
-        acceleration, v_dot = accelerations(belt, q, rate, 0.0, np.zeros(3), contact)
+        acceleration, v_dot = mb.accelerations(belt, q, rate, 0.0, np.zeros(3), contact)
         h = 1e-7
-        change = energy(belt, q + h * rate, rate + h * acceleration, h * v_dot, contact)
-        change -= energy(belt, q - h * rate, rate - h * acceleration, -h * v_dot, contact)
+        change = mb.energy(belt, q + h * rate, rate + h * acceleration, h * v_dot, contact)
+        change -= mb.energy(belt, q - h * rate, rate - h * acceleration, -h * v_dot, contact)
         assert change < 0.0
 
 
@@ -278,7 +265,7 @@ def test_lateral_displacement_does_not_depend_on_where_the_nodes_are():
         normal = np.stack([-tangent[:, 1], tangent[:, 0]], axis=1)
         return base + (1e-3 * np.sin(2.0 * math.pi * 3.0 * s / path.length))[:, None] * normal
 
-    fields = [lateral_displacement(path, node(path.length * (np.arange(2000) + shift) / 2000.0), 100)
+    fields = [mb.lateral_displacement(path, node(path.length * (np.arange(2000) + shift) / 2000.0), 100)
               for shift in (0.0, 0.37, 0.81)]  # fmt: skip
     expected = 1e-3 * np.sin(2.0 * math.pi * 3.0 * np.arange(100) / 100.0)
     for field in fields:
@@ -295,9 +282,9 @@ def test_modes_of_snapshots_span_them_and_give_the_same_vibration():
     shapes = np.stack(
         [np.sin(2.0 * math.pi * k * s / path.length + p) for k, p in ((2, 0.0), (2, 1.0), (5, 0.0))], axis=1
     )
-    basis, singular = pod_basis(path.length, shapes @ rng.normal(size=(3, 50)), 3)
+    basis, singular = mb.pod_basis(path.length, shapes @ rng.normal(size=(3, 50)), 3)
     assert singular[3] < 1e-12 * singular[0]
-    belt = moving_belt(path, basis, m=0.3, EA=5e4, EI=0.05, F_0=300.0)
+    belt = mb.moving_belt(path, basis, m=0.3, EA=5e4, EI=0.05, F_0=300.0)
     np.testing.assert_allclose(belt.C[0], np.eye(3), atol=1e-6)
     at = basis.values(s, 0)
     np.testing.assert_allclose(at @ np.linalg.lstsq(at, shapes, rcond=None)[0], shapes, atol=1e-9)
@@ -308,10 +295,10 @@ def test_modes_of_snapshots_span_them_and_give_the_same_vibration():
         f = (np.sin, np.cos, lambda a: -np.sin(a), lambda a: -np.cos(a))[order]
         return (f(k * np.asarray(points)[:, None] + np.array([0.0, 1.0, 0.0])) * k**order) @ transform
 
-    other = moving_belt(path, Basis(basis.edges, exact), m=0.3, EA=5e4, EI=0.05, F_0=300.0)
+    other = mb.moving_belt(path, mb.Basis(basis.edges, exact), m=0.3, EA=5e4, EI=0.05, F_0=300.0)
     for a, b in zip((*belt.C[:5], *belt.K[:3]), (*other.C[:5], *other.K[:3]), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5 * np.abs(b).max() + 1e-9)
-    np.testing.assert_allclose(frequencies(belt, 20.0, 300.0), frequencies(other, 20.0, 300.0), rtol=1e-5)
+    np.testing.assert_allclose(mb.frequencies(belt, 20.0, 300.0), mb.frequencies(other, 20.0, 300.0), rtol=1e-5)
 
 
 # --- runs of a unit ---------------------------------------------------------------------------------------------------

@@ -44,15 +44,10 @@ def decoupled(rest, mu, **changes):
     _, d, y = rest
     given = {"sense": -1.0, "J": 3e-3, "K": 20.0, "C": 0.05, "M_D": 0.1} | changes
     d = d._replace(
-        mu=mu,
-        P_k=np.vstack([d.P_k, d.P_k[1:]]),
-        r_k=np.append(d.r_k, 0.0),
-        I_k=np.append(d.I_k, given["J"]),
-        d_k=np.array([0.01, 0.0, 0.02]),
-        speed=np.array([True, False, False]),
-        load_start=np.zeros(4, np.int64),
+        mu=mu, P_k=np.vstack([d.P_k, d.P_k[1:]]), r_k=np.append(d.r_k, 0.0), I_k=np.append(d.I_k, given["J"]),
+        d_k=np.array([0.01, 0.0, 0.02]), speed=np.array([True, False, False]), load_start=np.zeros(4, np.int64),
         shafts=Shafts(np.array([1]), *(np.array([x]) for x in given.values())),
-    )
+    )  # fmt: skip
     start = np.zeros(6 * d.n + 6 + len(element_forces.ENERGIES))
     start[: 3 * d.n] = y[: 3 * d.n]
     return d, start

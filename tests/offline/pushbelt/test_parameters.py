@@ -8,24 +8,11 @@ from rows import cases, mistakes
 
 from rtcvt.errors import InputError, ask
 from rtcvt.offline.pushbelt.checks.chapter7 import Verification, chapter7
+from rtcvt.offline.pushbelt.unit import parameters
 from rtcvt.offline.pushbelt.unit.kinematics import closure
-from rtcvt.offline.pushbelt.unit.parameters import (
-    FORCE,
-    PLAY,
-    RATE,
-    SPEED,
-    TORQUE,
-    belt,
-    boundary_at,
-    endplay,
-    is_belt_of,
-    load_parameters,
-    mass_properties,
-    sheaves,
-)
 from rtcvt.unitfile import find_unit, shipped_units
 
-PARAMETERS = load_parameters("pushbelt_24mm")
+PARAMETERS = parameters.load_parameters("pushbelt_24mm")
 
 
 def changed(tmp_path, old, new):
@@ -44,7 +31,7 @@ def test_the_unit_is_shipped_beside_the_gear_systems():
 @mistakes
 def test_what_was_hardly_meant_is_asked(tmp_path, caplog, old, new, question):
     ask.cache_clear()
-    load_parameters(changed(tmp_path, old, new))
+    parameters.load_parameters(changed(tmp_path, old, new))
     said = [r.getMessage() for r in caplog.records]
     assert len(said) == (question is not None)
     assert question is None or re.search(question, said[0])
@@ -52,28 +39,30 @@ def test_what_was_hardly_meant_is_asked(tmp_path, caplog, old, new, question):
 
 def test_a_changed_copy_is_not_the_shipped_belt(tmp_path):
     """The check does not compare it with numbers printed for the other, and its page does not speak of that."""
-    longer = load_parameters(changed(tmp_path, 'l_R = "660.92 mm"', 'l_R = "661.5 mm"'))
+    longer = parameters.load_parameters(changed(tmp_path, 'l_R = "660.92 mm"', 'l_R = "661.5 mm"'))
     for p, shipped in ((PARAMETERS, True), (longer, False)):
-        assert is_belt_of(p.name, belt(p)._asdict()) == shipped
+        assert parameters.is_belt_of(p.name, parameters.belt(p)._asdict()) == shipped
         assert Verification(p, chapter7(), {}, {}, {}).of_source == shipped
-    assert not is_belt_of("mine", belt(PARAMETERS)._asdict())
+    assert not parameters.is_belt_of("mine", parameters.belt(PARAMETERS)._asdict())
 
 
 def test_the_ring_that_fits_is_one_wherever_one_comes_from(tmp_path):
     fits = set()
     for l_R in ("640 mm", "660.5 mm", "700 mm"):
         with pytest.raises(InputError, match=r"leaves 432 elements .* mm of endplay; 0 to 2 mm are allowed") as refused:
-            load_parameters(changed(tmp_path, 'l_R = "660.92 mm"', f'l_R = "{l_R}"'))
+            parameters.load_parameters(changed(tmp_path, 'l_R = "660.92 mm"', f'l_R = "{l_R}"'))
         fits |= set(re.findall(r'l_R = "(\S+ mm)" fits', str(refused.value)))
     (l_R,) = fits
-    p = load_parameters(changed(tmp_path, 'l_R = "660.92 mm"', f'l_R = "{l_R}"'))
-    b, r = belt(p), (p.ring.l_R - 2.0 * p.pulleys.d_A) / (2.0 * np.pi)
-    assert endplay(b, np.pi, np.pi, r, r) == pytest.approx(PLAY, abs=5.1e-6)  # two digits of a millimetre
+    p = parameters.load_parameters(changed(tmp_path, 'l_R = "660.92 mm"', f'l_R = "{l_R}"'))
+    b, r = parameters.belt(p), (p.ring.l_R - 2.0 * p.pulleys.d_A) / (2.0 * np.pi)
+    assert parameters.endplay(b, np.pi, np.pi, r, r) == pytest.approx(
+        parameters.PLAY, abs=5.1e-6
+    )  # two digits of a millimetre
 
 
 def test_mass_properties_of_a_plate():
     a, b, t, rho = 0.02, 0.012, 0.0015, 7850.0  # width, height, thickness
-    m = mass_properties(np.array([(0.0, a / 2), (b, a / 2)]), np.array([(0.0, t), (b, t)]), rho)
+    m = parameters.mass_properties(np.array([(0.0, a / 2), (b, a / 2)]), np.array([(0.0, t), (b, t)]), rho)
     mass = rho * a * b * t
     assert (m.m, m.t_S, m.h_S) == pytest.approx((mass, t / 2, b / 2), rel=1e-13)
     expected = (mass * (a**2 + b**2) / 12, mass * (a**2 + t**2) / 12, mass * (b**2 + t**2) / 12)
@@ -83,12 +72,12 @@ def test_mass_properties_of_a_plate():
 def test_mass_properties_of_a_wedge_and_of_a_triangle():
     # thickness 0 at the bottom: a right triangle in the side view, height h, base t at the top
     a, h, t = 0.01, 0.009, 0.002
-    m = mass_properties(np.array([(0.0, a / 2), (h, a / 2)]), np.array([(0.0, 0.0), (h, t)]), 1.0)
+    m = parameters.mass_properties(np.array([(0.0, a / 2), (h, a / 2)]), np.array([(0.0, 0.0), (h, t)]), 1.0)
     mass = 0.5 * a * h * t
     assert (m.m, m.h_S, m.t_S) == pytest.approx((mass, 2 * h / 3, t / 3), rel=1e-13)
     assert m.Theta[2] == pytest.approx(mass * (h**2 + t**2) / 18, rel=1e-12)
     # isosceles triangle as outline, apex at the top
-    m = mass_properties(np.array([(0.0, a / 2), (h, 0.0)]), np.array([(0.0, t), (h, t)]), 1.0)
+    m = parameters.mass_properties(np.array([(0.0, a / 2), (h, 0.0)]), np.array([(0.0, t), (h, t)]), 1.0)
     mass = 0.5 * a * h * t
     assert m.h_S == pytest.approx(h / 3, rel=1e-13)
     assert m.Theta[0] == pytest.approx(mass * (h**2 / 18 + a**2 / 24), rel=1e-12)
@@ -97,7 +86,7 @@ def test_mass_properties_of_a_wedge_and_of_a_triangle():
 def test_the_element_is_of_its_class():
     """Estimates made with another outline of the same main dimensions; the mass is within 4 %."""
     e = PARAMETERS.element
-    m = mass_properties(
+    m = parameters.mass_properties(
         np.array(e.outline), np.array([(0.0, e.t_B), (e.h_R, e.t_R), (e.outline[-1][0], e.t_R)]), e.density
     )
     assert m.m == pytest.approx(2.16e-3, rel=0.04)
@@ -111,7 +100,7 @@ def test_the_element_is_of_its_class():
 
 
 def test_ring_of_the_unit():
-    b = belt(PARAMETERS)
+    b = parameters.belt(PARAMETERS)
     assert pytest.approx([5.99e6, 9.18e-14], rel=1e-3) == [b.EA, b.EI / PARAMETERS.ring.E]
     assert b.h_off == pytest.approx(1.925e-3, abs=1e-12)
     assert b.rhoA * b.l_R == pytest.approx(0.171, abs=5e-4)
@@ -119,7 +108,7 @@ def test_ring_of_the_unit():
 
 @pytest.mark.parametrize("N_E", [110, 220, 432])
 def test_scaling_keeps_what_does_not_depend_on_the_number_of_elements(N_E):
-    a, b = belt(PARAMETERS, N_E=432, taper=8e-6), belt(PARAMETERS, N_E=N_E, taper=8e-6)
+    a, b = parameters.belt(PARAMETERS, N_E=432, taper=8e-6), parameters.belt(PARAMETERS, N_E=N_E, taper=8e-6)
     assert b.N_E * b.t_R == pytest.approx(a.N_E * a.t_R, rel=1e-14)  # the row fits
     assert (b.t_T - b.t_R) / b.t_R == pytest.approx((a.t_T - a.t_R) / a.t_R, rel=1e-12)  # same cat's back
     assert (b.t_R - b.t_B) / b.t_R == pytest.approx((a.t_R - a.t_B) / a.t_R, rel=1e-12)
@@ -138,19 +127,19 @@ def test_endplay_of_the_unit_without_load():
         c = closure(PARAMETERS.ring.l_R, PARAMETERS.pulleys.d_A, ratio)
         plays = []
         for N_E in (110, 220, 432):
-            b = belt(PARAMETERS, N_E=N_E)
-            plays.append(endplay(b, c.wrap_I, c.wrap_O, c.r_I, c.r_O))
-        b = belt(PARAMETERS, N_E=432)
+            b = parameters.belt(PARAMETERS, N_E=N_E)
+            plays.append(parameters.endplay(b, c.wrap_I, c.wrap_O, c.r_I, c.r_O))
+        b = parameters.belt(PARAMETERS, N_E=432)
         chords = b.t_R**2 / 12 * (c.wrap_I / (c.r_I - b.h_off) + c.wrap_O / (c.r_O - b.h_off))
         assert plays[2] - chords == pytest.approx(expected, abs=1.5e-6)
         assert plays == pytest.approx([plays[2]] * 3, abs=1e-9)
     # 433 elements take one thickness more
-    fuller = endplay(belt(PARAMETERS, N_E=220, N_E0=433), c.wrap_I, c.wrap_O, c.r_I, c.r_O)
+    fuller = parameters.endplay(parameters.belt(PARAMETERS, N_E=220, N_E0=433), c.wrap_I, c.wrap_O, c.r_I, c.r_O)
     assert fuller - plays[2] == pytest.approx(-1.5e-3, abs=1e-6)
 
 
 def test_sheaves_of_the_unit():
-    s = sheaves(PARAMETERS)
+    s = parameters.sheaves(PARAMETERS)
     assert sum(s.A) == pytest.approx(1.0, abs=1e-12)
     # influence function and tilt bearing describe the same tilt: the first harmonic keeps a share of its own
     assert s.c_t * s.a[1][2] * s.A[1] * np.cos(PARAMETERS.element.delta_0) ** 4 >= 1.0
@@ -165,18 +154,18 @@ def test_cases_of_the_tables(name, rows, speed, force):
     if name == "LOW-SpiRun":
         printed[2] = 0.8  # the table has 0.7 for 208 of 260 N m
     assert np.array(case.M_O) / case.M_O_max == pytest.approx(printed, abs=9e-3)
-    b = boundary_at(case, np.array([0.0, 0.1]), rows - 1)
-    expected = [RATE, 0.0, FORCE, force, speed * np.pi / 30, TORQUE, case.M_O[-1]]
+    b = parameters.boundary_at(case, np.array([0.0, 0.1]), rows - 1)
+    expected = [parameters.RATE, 0.0, parameters.FORCE, force, speed * np.pi / 30, parameters.TORQUE, case.M_O[-1]]
     assert b == pytest.approx(np.array([expected, expected]))
 
 
 def test_a_case_with_secondary_speed_and_unknown_ones():
-    b = boundary_at(PARAMETERS.get_case("OD-speed"), np.array([0.0]))
-    assert b[0, 5:] == pytest.approx([SPEED, 2000 * np.pi / 30])
+    b = parameters.boundary_at(PARAMETERS.get_case("OD-speed"), np.array([0.0]))
+    assert b[0, 5:] == pytest.approx([parameters.SPEED, 2000 * np.pi / 30])
     with pytest.raises(InputError, match=r"case = 'X': one of OD, MED"):
         PARAMETERS.get_case("X")
     with pytest.raises(InputError, match=r"case MED: row = 6: 0 to 5"):
-        boundary_at(PARAMETERS.get_case("MED"), np.array([0.0]), 6)
+        parameters.boundary_at(PARAMETERS.get_case("MED"), np.array([0.0]), 6)
 
 
 def test_time_tables_of_inputs(tmp_path):
@@ -187,10 +176,10 @@ def test_time_tables_of_inputs(tmp_path):
     old = 'omega_I = "1000 rpm", rate_I = 0.0, F_CO = "6128 N"'
     time = np.array([0.0, 0.005, 0.01, 0.03])
     with pytest.raises(InputError, match=r"scenario 'OD': inputs.F_CI = '5 kN \+ 0'"):
-        boundary_at(load_parameters(changed(tmp_path, old, table)).get_case("OD"), time)
+        parameters.boundary_at(parameters.load_parameters(changed(tmp_path, old, table)).get_case("OD"), time)
     table = table.replace("'5 kN + 0'", "'5000*(1 + t)'")
-    b = boundary_at(load_parameters(changed(tmp_path, old, table)).get_case("OD"), time)
-    assert list(b[0, [0, 2, 5]]) == [FORCE, RATE, TORQUE]
+    b = parameters.boundary_at(parameters.load_parameters(changed(tmp_path, old, table)).get_case("OD"), time)
+    assert list(b[0, [0, 2, 5]]) == [parameters.FORCE, parameters.RATE, parameters.TORQUE]
     assert b[:, 1] == pytest.approx(5000 * (1 + time))
     assert b[:, 3] == pytest.approx([0.0, 0.0, 1e-3, 1e-3])
     assert b[:, 4] == pytest.approx(np.pi / 30 * np.array([1000, 1250, 1500, 2000]))
@@ -199,8 +188,8 @@ def test_time_tables_of_inputs(tmp_path):
 
 def test_belt_of_the_institute_has_its_numbers():
     """Masses, EA and l_R of its code, and what follows from them; the endplay is that of the other unit."""
-    unit = load_parameters("pushbelt_24mm_tum")
-    b = belt(unit, N_E=unit.element.N_E0)
+    unit = parameters.load_parameters("pushbelt_24mm_tum")
+    b = parameters.belt(unit, N_E=unit.element.N_E0)
     assert b.m_E == pytest.approx(1.858e-3, rel=1e-3)
     assert pytest.approx(6.0065e6, rel=1e-4) == b.EA
     assert b.m_star == pytest.approx(1.46395, rel=1e-3)
@@ -208,6 +197,6 @@ def test_belt_of_the_institute_has_its_numbers():
     assert (b.mu, b.d_A, b.N_E0) == (0.11, 0.155, 432)
     assert b.l_R == pytest.approx(2.0 * np.pi * (104.4e-3 + 0.5 * b.h_ring), rel=1e-6)
     r = (b.l_R - 2.0 * b.d_A) / (2.0 * np.pi)
-    assert endplay(b, np.pi, np.pi, r, r) == pytest.approx(0.3e-3, abs=5e-6)
+    assert parameters.endplay(b, np.pi, np.pi, r, r) == pytest.approx(0.3e-3, abs=5e-6)
     assert unit.spatial.w_P + 2.0 * unit.ring.width < unit.spatial.w_S
-    assert unit.case == load_parameters("pushbelt_24mm").case
+    assert unit.case == parameters.load_parameters("pushbelt_24mm").case

@@ -9,7 +9,6 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
-from commands import command_line
 from damages import damaged
 from marks import slow
 from pushbelt_starts import UNIT, begun
@@ -349,11 +348,10 @@ def test_history_of_an_element(whole, tmp_path):
                 element_history(file, element, revolution)
 
 
-def test_command(monkeypatch, capsys, tmp_path):
-    rtcvt = command_line(monkeypatch, capsys)
+def test_command(monkeypatch, tmp_path, command):
     monkeypatch.chdir(tmp_path)
     run = ("simulate", "pushbelt_24mm", "--plot-step", "10 us")
-    code, shown, _ = rtcvt(*run, "--case", "MED", "--row", "2", "--duration", "0.5 ms", "--json", "run.json")
+    code, shown, _ = command(*run, "--case", "MED", "--row", "2", "--duration", "0.5 ms", "--json", "run.json")
     assert code == 0
     assert "thrust ratio" in shown
     data = json.loads((tmp_path / "run.json").read_text())
@@ -367,18 +365,16 @@ def test_command(monkeypatch, capsys, tmp_path):
         (["simulate", "planetary", "--case", "OD"], "not with planetary"),
         (["simulate", "planetary", "--nodes", "52"], "not with planetary"),
     ):
-        code, _, error = rtcvt(*words)
+        code, _, error = command(*words)
         assert code == 2
         assert message in " ".join(error.split())
 
 
-def test_what_simulate_writes_the_other_commands_read(monkeypatch, capsys, tmp_path):
+def test_what_simulate_writes_the_other_commands_read(monkeypatch, tmp_path, command):
     """Also while it grows: plot."""
 
-    run_command = command_line(monkeypatch, capsys)
-
     def rtcvt(*words):
-        code, _, error = run_command(*words)
+        code, _, error = command(*words)
         return code, " ".join(error.split())
 
     monkeypatch.chdir(tmp_path)

@@ -11,19 +11,8 @@ from typer.testing import CliRunner
 
 from rtcvt.cli import app
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.checks import chapter7 as ch
 from rtcvt.offline.pushbelt.checks import chapter7 as verification
-from rtcvt.offline.pushbelt.checks.chapter7 import (
-    PLOT,
-    Chapter,
-    ChapterRun,
-    Signature,
-    Verification,
-    band,
-    chapter7,
-    judge,
-    read_steady,
-    verify,
-)
 from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
 from rtcvt.offline.pushbelt.checks.kept import sources
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, QUANTITIES, SECONDARY
@@ -91,13 +80,13 @@ def test_passages_count_elements_of_a_belt_with_uneven_gaps() -> None:
 def two_passages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a coarse belt, two passages long."""
     path = tmp_path_factory.mktemp("run") / "run.h5"
-    run = ChapterRun(name="MED", case="MED", row=3, N_E=110, N_B=52)
+    run = ch.ChapterRun(name="MED", case="MED", row=3, N_E=110, N_B=52)
     assert simulate(UNIT, run.run(2.15), path, "").done
     return path
 
 
 def test_windows_are_the_last_two_passages_of_the_belt(two_passages: Path) -> None:
-    found = read_steady(two_passages)
+    found = ch.read_steady(two_passages)
     with open_run(two_passages) as file:
         rows = [slice(*(int(file[f"window/{k}"][w]) for k in ("first", "behind"))) for w in (0, 1)]
         count = file["crossings"][()]
@@ -158,22 +147,22 @@ def test_push_force_quantities() -> None:
 def test_a_verdict_is_firm_if_all_within_u_gives_it(
     expected: dict, value: float, u: float, verdict: str, firm: bool
 ) -> None:
-    s = Signature(section="7", about="test", quantity="thrust ratio", runs=("OD",), **expected)
-    found = judge(s, value, u, "1")
+    s = ch.Signature(section="7", about="test", quantity="thrust ratio", runs=("OD",), **expected)
+    found = ch.judge(s, value, u, "1")
     assert (found.verdict, found.firm) == (verdict, firm)
 
 
 def test_u_is_what_the_mean_of_other_starts_differs_by() -> None:
     """In 95 of 100 pairs of samples: 5000 pairs leave 0.6 % of scatter."""
     ours, theirs = np.random.default_rng(5).normal(1.4, 0.03, (2, 5000, 8))
-    within = [abs(a.mean() - b.mean()) <= band(a) for a, b in zip(ours, theirs, strict=True)]
+    within = [abs(a.mean() - b.mean()) <= ch.band(a) for a, b in zip(ours, theirs, strict=True)]
     assert np.mean(within) == pytest.approx(0.95, abs=6e-3)
 
 
 def test_one_start_resolves_nothing() -> None:
-    assert band(np.array([1.4])) == np.inf
-    s = Signature(section="7", about="test", quantity="thrust ratio", runs=("OD",), sign="positive")
-    found = judge(s, 1.4, np.inf, "1")
+    assert ch.band(np.array([1.4])) == np.inf
+    s = ch.Signature(section="7", about="test", quantity="thrust ratio", runs=("OD",), sign="positive")
+    found = ch.judge(s, 1.4, np.inf, "1")
     assert found.verdict == "not resolved"
     assert not found.firm
 
@@ -183,8 +172,8 @@ def test_of_several_runs_the_least_counts(of: str, sign: str, least: float, verd
     """Thrust ratios 1.0, 2.0, 1.5 in every start."""
     starts = {name: (a_run(x), a_run(x)) for name, x in (("a", 1.0), ("b", 2.0), ("c", 1.5))}
     chapter = small("a", "b", "c")
-    s = Signature(section="7", about="test", quantity="thrust ratio", runs=("a", "b", "c"), of=of, sign=sign)
-    v = Verification(UNIT, chapter.model_copy(update={"signature": (s,)}), starts, {}, {})
+    s = ch.Signature(section="7", about="test", quantity="thrust ratio", runs=("a", "b", "c"), of=of, sign=sign)
+    v = ch.Verification(UNIT, chapter.model_copy(update={"signature": (s,)}), starts, {}, {})
     assert (v.findings[0].value, v.findings[0].u, v.findings[0].verdict) == (least, 0.0, verdict)
 
 
@@ -202,7 +191,7 @@ def test_a_result_depends_on_all_modules_of_the_model() -> None:
 
 
 def test_a_disturbed_start_is_another_one_and_the_same_again() -> None:
-    run = ChapterRun(name="a", case="OD")
+    run = ch.ChapterRun(name="a", case="OD")
     none, one, again, two = (prepare(UNIT, run.run(2.3, seed)).state for seed in (0, 1, 1, 2))
     np.testing.assert_array_equal(one.u, again.u)
     for state in (one, two):
@@ -213,9 +202,9 @@ def test_a_disturbed_start_is_another_one_and_the_same_again() -> None:
 
 
 def test_each_statement_counts_once() -> None:
-    about = [(s.about, s.quantity) for s in chapter7().signature]
+    about = [(s.about, s.quantity) for s in ch.chapter7().signature]
     assert len(about) == len(set(about))
-    pairs = [(s.quantity, s.runs, s.of) for s in chapter7().signature if s.value is None]
+    pairs = [(s.quantity, s.runs, s.of) for s in ch.chapter7().signature if s.value is None]
     assert len(pairs) == len(set(pairs))
 
 
@@ -224,11 +213,11 @@ def test_a_verdict_says_by_how_much() -> None:
     cases = (({"value": 1.5}, 1.4, "-6.7 %"), ({"range": (1.7, 2.2)}, 1.05, "-38.2 %"),
         ({"range": (1.7, 2.2)}, 2.42, "+10.0 %"), ({"range": (0.0, 1.0)}, -0.2, "-0.2 1"))  # fmt: skip
     for expected, value, by in cases:
-        assert judge(Signature.model_validate(about | expected), value, 0.0, "1").text == f"differs by {by}"
+        assert ch.judge(ch.Signature.model_validate(about | expected), value, 0.0, "1").text == f"differs by {by}"
 
 
 def test_runs_of_chapter_7_exist_in_the_unit() -> None:
-    chapter = chapter7()
+    chapter = ch.chapter7()
     for run in chapter.run:
         case = UNIT.get_case(run.case)
         assert run.row == 0 or run.row < len(case.M_O), run.name
@@ -241,8 +230,8 @@ def test_runs_of_chapter_7_exist_in_the_unit() -> None:
 
 def test_a_load_that_rises_acts_on_the_stop_of_the_belt_without_load() -> None:
     case = UNIT.get_case("OD-SpiRun")
-    without = prepare(UNIT, ChapterRun(name="a", case="OD-SpiRun").run(2.3))
-    rising = prepare(UNIT, ChapterRun(name="a", case="OD-SpiRun", row=2, rise=2.0).run(2.3))
+    without = prepare(UNIT, ch.ChapterRun(name="a", case="OD-SpiRun").run(2.3))
+    rising = prepare(UNIT, ch.ChapterRun(name="a", case="OD-SpiRun", row=2, rise=2.0).run(2.3))
     np.testing.assert_array_equal(rising.state.s, without.state.s)
     np.testing.assert_array_equal(rising.state.q, without.state.q)
     M_O, n = rising.inputs[:, 6], len(without.inputs) - 1
@@ -253,16 +242,16 @@ def test_a_load_that_rises_acts_on_the_stop_of_the_belt_without_load() -> None:
     assert M_O[risen // 2] == pytest.approx(0.5 * case.M_O[2], rel=2.0 / risen)
     np.testing.assert_array_equal(rising.inputs[:, :6], np.tile(without.inputs[0, :6], (len(M_O), 1)))
     with pytest.raises(InputError, match=r"rise = 2\.0: .*no load rises where speed is given"):
-        prepare(UNIT, ChapterRun(name="a", case="OD-speed", rise=2.0).run(2.3))
+        prepare(UNIT, ch.ChapterRun(name="a", case="OD-speed", rise=2.0).run(2.3))
 
 
 # --- all runs
 
 
-def small(*names: str) -> Chapter:
-    run = tuple(ChapterRun(name=name, case="OD") for name in names)
-    s = Signature(section="7.2.3, Table 7.4", about="OD", quantity="thrust ratio", runs=(names[0],), value=1.4854)
-    return Chapter(source="test", revolutions=2.3, starts=2, run=run, signature=(s,))
+def small(*names: str) -> ch.Chapter:
+    run = tuple(ch.ChapterRun(name=name, case="OD") for name in names)
+    s = ch.Signature(section="7.2.3, Table 7.4", about="OD", quantity="thrust ratio", runs=(names[0],), value=1.4854)
+    return ch.Chapter(source="test", revolutions=2.3, starts=2, run=run, signature=(s,))
 
 
 class Made:
@@ -275,7 +264,7 @@ class Made:
         monkeypatch.setattr(verification, "read_steady", lambda file: a_run())
         monkeypatch.setattr(verification, "TIMED", ())
 
-    def __call__(self, parameters: Parameters, run: ChapterRun, revolutions: float, file: Path, seed: int) -> str:
+    def __call__(self, parameters: Parameters, run: ch.ChapterRun, revolutions: float, file: Path, seed: int) -> str:
         self.names.append(f"{run.name}{seed}")
         file.write_text("run")
         return self.why
@@ -284,41 +273,41 @@ class Made:
 def test_a_stopped_verification_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Made(monkeypatch)
     seen: list[tuple[str, int, int]] = []
-    first = verify(UNIT, tmp_path, small("a"), processes=1, progress=lambda *about: seen.append(about))
-    again = verify(UNIT, tmp_path, small("a", "b"), processes=1, progress=lambda *about: seen.append(about))
+    first = ch.verify(UNIT, tmp_path, small("a"), processes=1, progress=lambda *about: seen.append(about))
+    again = ch.verify(UNIT, tmp_path, small("a", "b"), processes=1, progress=lambda *about: seen.append(about))
     assert made.names == ["a0", "a1", "b0", "b1"]
     assert [f.verdict for f in first.findings] == [f.verdict for f in again.findings] == ["differs"]
     assert ("b, start 2", 400, 400) in seen
     softer = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"k_R": 4e8})})
-    verify(softer, tmp_path, small("a"), processes=1)
+    ch.verify(softer, tmp_path, small("a"), processes=1)
     assert made.names[4:] == ["a0", "a1"]
     three = small("a").model_copy(update={"starts": 3})
-    assert len(verify(UNIT, tmp_path, three, processes=1).starts["a"]) == 3
+    assert len(ch.verify(UNIT, tmp_path, three, processes=1).starts["a"]) == 3
     assert made.names[6:] == ["a2"]
 
 
 def test_a_failed_run_is_reported_and_its_signatures_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Made(monkeypatch, why="the belt left its place")
-    v = verify(UNIT, tmp_path, small("a"), processes=1)
+    v = ch.verify(UNIT, tmp_path, small("a"), processes=1)
     assert v.failures == ("a: the belt left its place",)
     assert not v.findings
     assert "left its place" in report_page(v)
 
 
-@pytest.mark.parametrize(("run", "revolutions", "why"), [(ChapterRun(name="wild", case="OD", N_E=110, N_B=52, steps=10),
-    0.1, "the belt left its place after"),
-    (ChapterRun(name="short", case="OD", N_E=110, N_B=52), 0.1, "0.1. revolutions, two are needed")])  # fmt: skip
-def test_why_a_run_has_no_result(tmp_path: Path, run: ChapterRun, revolutions: float, why: str) -> None:
+@pytest.mark.parametrize(("run", "revolutions", "why"), [
+    (ch.ChapterRun(name="wild", case="OD", N_E=110, N_B=52, steps=10), 0.1, "the belt left its place after"),
+    (ch.ChapterRun(name="short", case="OD", N_E=110, N_B=52), 0.1, "0.1. revolutions, two are needed")])  # fmt: skip
+def test_why_a_run_has_no_result(tmp_path: Path, run: ch.ChapterRun, revolutions: float, why: str) -> None:
     assert re.match(why, verification._make(UNIT, run, revolutions, tmp_path / "run.h5"))
 
 
-def complete() -> Verification:
-    chapter = chapter7()
+def complete() -> ch.Verification:
+    chapter = ch.chapter7()
     results = {
         run.name: tuple(a_run(1.4 + 0.01 * k + 0.001 * j) for j in range(run.starts or chapter.starts))
         for k, run in enumerate(chapter.run)
     }
-    return Verification(UNIT, chapter, results, dict.fromkeys(verification.TIMED, (30.0, 0.5)), {})
+    return ch.Verification(UNIT, chapter, results, dict.fromkeys(verification.TIMED, (30.0, 0.5)), {})
 
 
 @cases
@@ -326,7 +315,7 @@ def test_a_run_that_loses_energy_fails(energy: tuple[float, float, float], faile
     """A hundredth of the loss, a thousandth of the throughput; in any start."""
     good = a_run()
     bad = good._replace(last=good.last._replace(energy=np.array(energy)))
-    found = Verification(UNIT, small("a"), {"a": (good, bad)}, {}, {}).failures
+    found = ch.Verification(UNIT, small("a"), {"a": (good, bad)}, {}, {}).failures
     assert len(found) == bool(failed)
     assert not failed or re.match(rf"a: energy of .* is unaccounted for, {failed}", found[0])
 
@@ -429,6 +418,6 @@ def test_slipping_belt_is_that_of_euler_eytelwein_and_sattler() -> None:
 
 
 def test_inputs_of_a_run_are_those_of_its_case() -> None:
-    case = prepare(UNIT, ChapterRun(name="x", case="MED", row=3).run(0.1))
+    case = prepare(UNIT, ch.ChapterRun(name="x", case="MED", row=3).run(0.1))
     assert np.array_equal(case.inputs[0], boundary_at(UNIT.get_case("MED"), np.zeros(1), 3)[0])
-    assert len(case.inputs) * PLOT == pytest.approx(0.1 * 0.66 / 11.2, rel=0.1)
+    assert len(case.inputs) * ch.PLOT == pytest.approx(0.1 * 0.66 / 11.2, rel=0.1)

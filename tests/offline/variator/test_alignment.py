@@ -4,24 +4,8 @@ import json
 
 import numpy as np
 import pytest
+import variator_runs as vr
 from numpy.testing import assert_allclose
-from variator_runs import (
-    BELT,
-    DT,
-    F_I,
-    F_O,
-    FRAMES,
-    LENGTH,
-    LONG,
-    M_O,
-    OMEGA,
-    RADIUS,
-    SHAPE,
-    SHORT,
-    V,
-    frames_in,
-    write_run,
-)
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, LIMIT
@@ -29,14 +13,14 @@ from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.alignment import VALUES, dimensionless, load_samples
 
-EDGE = np.array(RADIUS) - BELT["h_off"]
+EDGE = np.array(vr.RADIUS) - vr.BELT["h_off"]
 
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     return load_samples(
-        [write_run(folder / "b.h5", "b", scale=2.0, created="2025-01-01"), write_run(folder / "a.h5", "a")]
+        [vr.write_run(folder / "b.h5", "b", scale=2.0, created="2025-01-01"), vr.write_run(folder / "a.h5", "a")]
     )
 
 
@@ -52,36 +36,38 @@ def test_a_long_branch_gives_a_window_for_each_revolution(samples):
 
 def test_operating_points_are_those_of_the_frames(samples):
     settled = samples.of(samples.phase == 0)
-    xi = M_O * BELT["cos_d"] / (2.0 * BELT["mu"] * F_O * EDGE[1])
+    xi = vr.M_O * vr.BELT["cos_d"] / (2.0 * vr.BELT["mu"] * vr.F_O * EDGE[1])
     for point in settled.point:
-        assert_allclose(point, [EDGE[1] / EDGE[0], xi, BELT["m_star"] * V**2 / F_O, F_O / F_REF], rtol=1e-12)
-    assert_allclose(settled.length, np.tile(LENGTH, (2, 1)))
+        assert_allclose(
+            point, [EDGE[1] / EDGE[0], xi, vr.BELT["m_star"] * vr.V**2 / vr.F_O, vr.F_O / F_REF], rtol=1e-12
+        )
+    assert_allclose(settled.length, np.tile(vr.LENGTH, (2, 1)))
 
 
 def test_values_are_those_of_the_frames(samples):
     v = {k: a[:5] for k, a in samples.values.items()}
     assert set(v) == set(VALUES)
-    unit = F_O * V
-    assert_allclose(v["thrust"], F_I / F_O * np.array([1.0, SHORT.y_I, *[LONG.y_I] * 3]), rtol=1e-12)
-    assert_allclose(v["slip"][0], 1.0 - EDGE[1] / EDGE[0] * OMEGA[1] / OMEGA[0], rtol=1e-12)
+    unit = vr.F_O * vr.V
+    assert_allclose(v["thrust"], vr.F_I / vr.F_O * np.array([1.0, vr.SHORT.y_I, *[vr.LONG.y_I] * 3]), rtol=1e-12)
+    assert_allclose(v["slip"][0], 1.0 - EDGE[1] / EDGE[0] * vr.OMEGA[1] / vr.OMEGA[0], rtol=1e-12)
     assert_allclose(v["loss"], 150.0 / unit, rtol=1e-12)
     assert_allclose(v["sliding"], 120.0 / unit, rtol=1e-12)
-    assert_allclose(v["transmitted"], M_O * OMEGA[1] / unit, rtol=1e-12)
-    assert_allclose(v["received"], 56.0 * OMEGA[0] / unit, rtol=1e-12)
-    assert_allclose(v["loop"], LENGTH.sum(), rtol=1e-12)
-    assert_allclose(v["elastic"], np.arange(9.0)[3:].sum() / F_O, rtol=1e-12)
-    assert_allclose(v["radius"][0], RADIUS[0] / EDGE[0], rtol=1e-12)
+    assert_allclose(v["transmitted"], vr.M_O * vr.OMEGA[1] / unit, rtol=1e-12)
+    assert_allclose(v["received"], 56.0 * vr.OMEGA[0] / unit, rtol=1e-12)
+    assert_allclose(v["loop"], vr.LENGTH.sum(), rtol=1e-12)
+    assert_allclose(v["elastic"], np.arange(9.0)[3:].sum() / vr.F_O, rtol=1e-12)
+    assert_allclose(v["radius"][0], vr.RADIUS[0] / EDGE[0], rtol=1e-12)
     assert_allclose(v["x"][0], 0.0, atol=1e-12)
-    assert_allclose(v["x"][1:], 1e-6 / DT / (OMEGA[0] * RADIUS[0]), rtol=2e-3)
+    assert_allclose(v["x"][1:], 1e-6 / vr.DT / (vr.OMEGA[0] * vr.RADIUS[0]), rtol=2e-3)
 
 
 def test_fields_are_means_over_the_windows_without_dimension(samples):
     """A wave over a revolution is in no mean over one; the window behind the lead of the short branch is one."""
-    assert frames_in(SHORT) - round(SHORT.lead * FRAMES) == FRAMES
+    assert vr.frames_in(vr.SHORT) - round(vr.SHORT.lead * vr.FRAMES) == vr.FRAMES
     for name, (unit, _) in FIELDS.items():
         for row in range(10):
-            values = (1.0 + samples.run[row]) * (1.0 + samples.phase[row]) * SHAPE[name]
-            expected = dimensionless(unit, values, LENGTH, F_O, V, BELT)
+            values = (1.0 + samples.run[row]) * (1.0 + samples.phase[row]) * vr.SHAPE[name]
+            expected = dimensionless(unit, values, vr.LENGTH, vr.F_O, vr.V, vr.BELT)
             assert_allclose(samples.fields[name][row], expected, rtol=1e-6)
     before, fields = samples.before
     assert len(before["thrust"]) == 2
@@ -98,10 +84,10 @@ def test_rows_of_samples_keep_what_belongs_to_runs(samples):
 
 def test_what_does_not_settle_or_leaves_has_no_part(tmp_path):
     files = [
-        write_run(tmp_path / "a.h5", "a", ended=[COMPLETE, LEFT, COMPLETE]),
-        write_run(tmp_path / "b.h5", "b", ended=[LEFT, LEFT, LEFT]),
-        write_run(tmp_path / "c.h5", "c", ended=[COMPLETE, LIMIT, LIMIT]),
-        write_run(tmp_path / "d.h5", "d", branches=(), slip=0.2),
+        vr.write_run(tmp_path / "a.h5", "a", ended=[COMPLETE, LEFT, COMPLETE]),
+        vr.write_run(tmp_path / "b.h5", "b", ended=[LEFT, LEFT, LEFT]),
+        vr.write_run(tmp_path / "c.h5", "c", ended=[COMPLETE, LIMIT, LIMIT]),
+        vr.write_run(tmp_path / "d.h5", "d", branches=(), slip=0.2),
     ]
     samples = load_samples(files)
     assert samples.names == ("a", "c", "d")
@@ -112,8 +98,8 @@ def test_what_does_not_settle_or_leaves_has_no_part(tmp_path):
 
 
 def test_a_run_of_an_older_release_may_have_more_numbers_of_its_belt(tmp_path):
-    more = json.dumps({"belt": BELT | {"mu_L": 0.0}})
-    samples = load_samples([write_run(tmp_path / "a.h5"), write_run(tmp_path / "b.h5", parameters=more)])
+    more = json.dumps({"belt": vr.BELT | {"mu_L": 0.0}})
+    samples = load_samples([vr.write_run(tmp_path / "a.h5"), vr.write_run(tmp_path / "b.h5", parameters=more)])
     assert len(samples.names) == 2
     assert "mu_L" not in samples.belt
 
@@ -121,21 +107,21 @@ def test_a_run_of_an_older_release_may_have_more_numbers_of_its_belt(tmp_path):
 @pytest.mark.parametrize(
     "other",
     [
-        {"belt": BELT, "friction": {"mu": 0.09, "rise": 0.1, "v_S": 0.3, "v_mu": 0.01}},
-        {"belt": BELT, "layers": {"c": 1e-3, "omega_0": 5.0, "I": 0.0, "n": 9}},
-        {"belt": BELT | {"rise": 0.1, "v_S": 0.3}},
-        {"belt": BELT | {"mu_L": 0.1, "v_muL": 0.01}},
+        {"belt": vr.BELT, "friction": {"mu": 0.09, "rise": 0.1, "v_S": 0.3, "v_mu": 0.01}},
+        {"belt": vr.BELT, "layers": {"c": 1e-3, "omega_0": 5.0, "I": 0.0, "n": 9}},
+        {"belt": vr.BELT | {"rise": 0.1, "v_S": 0.3}},
+        {"belt": vr.BELT | {"mu_L": 0.1, "v_muL": 0.01}},
     ],
 )
 def test_runs_with_other_friction_laws_do_not_mix(tmp_path, other):
-    files = [write_run(tmp_path / "a.h5"), write_run(tmp_path / "b.h5", parameters=json.dumps(other))]
+    files = [vr.write_run(tmp_path / "a.h5"), vr.write_run(tmp_path / "b.h5", parameters=json.dumps(other))]
     with pytest.raises(InputError, match=r"parameters: the belt of a.h5"):
         load_samples(files)
 
 
 def test_progress_names_every_run(tmp_path):
     seen = []
-    load_samples([write_run(tmp_path / "a.h5"), write_run(tmp_path / "b.h5")], lambda *a: seen.append(a))
+    load_samples([vr.write_run(tmp_path / "a.h5"), vr.write_run(tmp_path / "b.h5")], lambda *a: seen.append(a))
     assert seen == [("reading runs", 0, 2), ("reading runs", 1, 2)]
 
 
@@ -143,7 +129,7 @@ def test_what_makes_no_samples_is_refused(tmp_path):
     with pytest.raises(InputError, match="at least one file"):
         load_samples([])
     with pytest.raises(InputError, match="at least one run that settles"):
-        load_samples([write_run(tmp_path / "a.h5", ended=[LEFT, LEFT, LEFT])])
-    other = write_run(tmp_path / "b.h5", parameters='{"belt": {"mu": 0.2}}')
+        load_samples([vr.write_run(tmp_path / "a.h5", ended=[LEFT, LEFT, LEFT])])
+    other = vr.write_run(tmp_path / "b.h5", parameters='{"belt": {"mu": 0.2}}')
     with pytest.raises(InputError, match="the belt of"):
-        load_samples([write_run(tmp_path / "a.h5"), other])
+        load_samples([vr.write_run(tmp_path / "a.h5"), other])

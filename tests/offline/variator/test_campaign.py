@@ -12,7 +12,6 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from commands import command_line
 from rows import text_of
 from scipy.stats import qmc
 
@@ -217,16 +216,11 @@ def done(parameters, text, tmp_path_factory):
     # the force that holds is the mean of one that fluctuates: it and what follows are averaged over some revolutions
     branches = tuple(Branch(y, 1.0, 0.4, 0.0, 0.4, d) for y, d in ((1.0, 6.4), (1.3, 1.2), (0.75, 1.2)))
     run = Run(
-        name="run",
-        start=Point(ratio=1.0, omega_I=320.0, xi=0.4, F_O=12e3),
-        settings=Settings(scheme="multirate", step=2.5e-6),
-        settle=9.0,
-        mean=4.0,
-        branches=(*branches, Branch(2.5, 1.0, 0.4, 0.0, 0.4, 12.0)),
-        limits=(0.96, 1.05),
-        frames=24,
+        name="run", start=Point(ratio=1.0, omega_I=320.0, xi=0.4, F_O=12e3),
+        settings=Settings(scheme="multirate", step=2.5e-6), settle=9.0, mean=4.0,
+        branches=(*branches, Branch(2.5, 1.0, 0.4, 0.0, 0.4, 12.0)), limits=(0.96, 1.05), frames=24,
         observe=("elements", "fields"),
-    )
+    )  # fmt: skip
     simulate(parameters, run, path, text, plan="the plan")
     assert [p.name for p in path.parent.iterdir()] == ["run.h5"]
     with open_run(path) as file:
@@ -577,14 +571,13 @@ def rtcvt(*arguments, **options):
     )
 
 
-def test_command_line_teaches_and_refuses(monkeypatch, capsys, tmp_path):
-    run = command_line(monkeypatch, capsys)
+def test_command_line_teaches_and_refuses(monkeypatch, command, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
-    code, out, _ = run("campaign", "--help")
+    code, out, _ = command("campaign", "--help")
     assert code == 0
     for word in ("--plan", "--scheduler", "--workers", "small", "heldout", "index.csv", "same command"):
         assert word in out
-    code, _, err = run("campaign", "pushbelt_24mm", "--plan", "nosuch", "-o", str(tmp_path / "runs"))
+    code, _, err = command("campaign", "pushbelt_24mm", "--plan", "nosuch", "-o", str(tmp_path / "runs"))
     assert code == 2
     assert "nosuch" in err
     assert not (tmp_path / "runs").exists()

@@ -8,27 +8,12 @@ import time
 import psutil
 import pytest
 from distributed import LocalCluster
+from rows import script
 
 from rtcvt.errors import InputError
 from rtcvt.processes import cluster_of, computed
 
-CLIENT = """
-import asyncio, encodings.idna, os, ssl, sys, tempfile
-import distributed.client, distributed.comm.tcp
-from distributed import Client
-from distributed.security import Security
-
-address, how = sys.argv[1:]
-security = Security.temporary() if how == "certificate" else None  # one of its own
-os.chdir(tempfile.mkdtemp())
-if os.getuid() == 0:
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
-Client(address, security=security, timeout="3 s").run_on_scheduler(os.getuid)
-print("ran")
-os._exit(0)
-"""
+CLIENT = script("cluster", "client")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from commands import command_line
 from rows import cases, text_of
 
 from rtcvt import load
@@ -47,16 +46,15 @@ PLAN = text_of("units/few_plan.toml")
 
 
 @pytest.mark.slow
-def test_from_a_belt_to_its_unit(monkeypatch, capsys, tmp_path):
+def test_from_a_belt_to_its_unit(monkeypatch, command, tmp_path):
     """Runs, reduced model, unit, FMU and pages; the second command makes no run and keeps the user's unit file."""
     monkeypatch.chdir(tmp_path)
-    run = command_line(monkeypatch, capsys)
     text = (files("rtcvt") / "units" / f"{BELT}.toml").read_text()
     (tmp_path / "mine.toml").write_text(text.replace(f'name = "{BELT}"', 'name = "mine"'))
     for name, number in (("few", 22), ("held", 4)):
         (tmp_path / f"{name}.toml").write_text(PLAN.replace("number = 0", f"number = {number}"))
     words = ("own", "mine.toml", "-o", "made", "--plan", "few.toml", "--held-out", "held.toml")
-    code, out, err = run(*words)
+    code, out, err = command(*words)
     assert code in (0, 1), err
     assert "as stated" in out
     names = {"mine.h5", "mine_cvt.toml", "mine_cvt.fmu", "check.html", "check.json", "reduction.html"}
@@ -64,6 +62,6 @@ def test_from_a_belt_to_its_unit(monkeypatch, capsys, tmp_path):
     unit = tmp_path / "made" / "mine_cvt.toml"
     unit.write_text(unit.read_text().replace("primary.b = 0.0", "primary.b = 0.001"))
     before = {path: path.stat().st_mtime for path in (tmp_path / "made").rglob("*.h5")}
-    code, out, err = run(*words)
+    code, out, err = command(*words)
     assert load(unit).record.values()["primary.b"] == 0.001
     assert all(path.stat().st_mtime == when for path, when in before.items() if path.parent.name != "made")

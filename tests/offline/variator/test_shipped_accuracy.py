@@ -6,18 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from recorded_checks import (
-    FILE,
-    check_variator,
-    heldout_runs,
-    limits_of_variator,
-    of_variator,
-    otherwise,
-    recorded,
-    said,
-    spatial_runs,
-    worse,
-)
+import recorded_checks as checks
+from recorded_checks import recorded
 from rows import tables
 
 from rtcvt.kind import load_unit
@@ -34,17 +24,17 @@ KEPT = {*tables("cases/shipped_accuracy.toml")["kept"]}
 
 @pytest.fixture(scope="module")
 def runs():
-    return heldout_runs()
+    return checks.heldout_runs()
 
 
 @pytest.fixture(scope="module")
 def check(runs):
-    return check_variator(runs)[0]
+    return checks.check_variator(runs)[0]
 
 
 @pytest.fixture(scope="module")
 def found(check):
-    return of_variator(check)
+    return checks.of_variator(check)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +45,7 @@ def limited(check):
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_figure_is_not_worse_than_it_was(found, name):
-    assert worse(found, {name: RECORDED[name]}) == []
+    assert checks.worse(found, {name: RECORDED[name]}) == []
 
 
 @pytest.mark.parametrize(
@@ -67,9 +57,9 @@ def test_a_limit_is_kept(limited, name):
 
 
 def test_the_record_has_the_limits(check):
-    on_record = json.loads(FILE.read_text(encoding="utf-8"))["limits"]["pushbelt_cvt"]
+    on_record = json.loads(checks.FILE.read_text(encoding="utf-8"))["limits"]["pushbelt_cvt"]
     assert {name: limit for name, (limit, *_) in on_record.items()} == {
-        name: limit for name, (limit, *_) in limits_of_variator(check).items()
+        name: limit for name, (limit, *_) in checks.limits_of_variator(check).items()
     }
 
 
@@ -101,14 +91,16 @@ MUTANTS = {
 
 @pytest.mark.parametrize("mutant", [*MUTANTS, "without damper"])
 def test_a_mutant_of_what_ships_is_seen(mutant):
-    runs, load = spatial_runs(), mutant == "without damper"
+    runs, load = checks.spatial_runs(), mutant == "without damper"
     if load:
         free = (replace(h, run=replace(h.run, settings=replace(h.run.settings, load=None))) for h in runs.runs)
         runs = replace(runs, runs=tuple(free))
     shipped = read_reduced(reduced_path(load_unit("pushbelt_cvt")))
-    (check,) = check_variator(runs, reduced=MUTANTS.get(mutant, MUTANTS["none"])(shipped))
-    recorded = json.loads(FILE.read_text(encoding="utf-8"))["said"]
-    assert bool(otherwise(said(check), recorded)) == (mutant != "none"), otherwise(said(check), recorded)
+    (check,) = checks.check_variator(runs, reduced=MUTANTS.get(mutant, MUTANTS["none"])(shipped))
+    recorded = json.loads(checks.FILE.read_text(encoding="utf-8"))["said"]
+    assert bool(checks.otherwise(checks.said(check), recorded)) == (mutant != "none"), checks.otherwise(
+        checks.said(check), recorded
+    )
 
 
 @pytest.mark.parametrize("law", ["zeta", *LAWS])
@@ -148,7 +140,7 @@ def test_another_thrust_ratio_is_seen(runs):
     settled = replace(runs, runs=tuple(replace(held, branches=()) for held in runs.runs))
     shipped = read_reduced(reduced_path(load_unit("pushbelt_cvt")))
     wrong = replace(shipped, thrust=shipped.thrust + np.log(1.10))
-    found = of_variator(check_variator(settled, reduced=wrong)[0])
+    found = checks.of_variator(checks.check_variator(settled, reduced=wrong)[0])
     known = {name: value for name, value in RECORDED.items() if name.startswith("thrust ratio, quadratic")}
-    assert len(worse(found, known)) == 2
+    assert len(checks.worse(found, known)) == 2
     assert found["thrust ratio, quadratic mean, hybrid"] > 0.08

@@ -89,14 +89,9 @@ def test_a_campaign_of_twins_is_compared_and_goes_on_when_it_settles_longer(tmp_
     assert all(np.isnan(v) for v in across_of([folder / "point-000-hybrid.h5"]).values())
     assert np.abs(t.values["thrust ratio"]).max() < 1.0
     given = {
-        "plan": tmp_path / "plan.toml",
-        "output": folder,
-        "summary": None,
-        "scheduler": None,
-        "workers": 1,
-        "until": None,
-        "use": None,
-    }
+        "plan": tmp_path / "plan.toml", "output": folder, "summary": None, "scheduler": None, "workers": 1,
+        "until": None, "use": None,
+    }  # fmt: skip
     found = tasks.campaign(UNIT, given, lambda *a: None)
     assert len(made) == 3  # all were there
     assert len(found.lines) == 3

@@ -16,19 +16,8 @@ from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings, as
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
+from rtcvt.offline.variator import heldout as ho
 from rtcvt.offline.variator.check import Check, _at_ratio, check_heldout, nrmse, quadratic, record_of, smooth
-from rtcvt.offline.variator.heldout import (
-    COLUMNS,
-    KEPT,
-    POINT,
-    HeldOut,
-    HeldRun,
-    Passage,
-    Series,
-    condense,
-    read_heldout,
-    write_heldout,
-)
 from rtcvt.offline.variator.report import report_page
 from rtcvt.recording import new_hdf5
 
@@ -54,12 +43,12 @@ def series(n, duration, k, y, start=0.055):
     x = k * 1e4 * (y - 1.0)
     r_I = start * np.exp(200.0 * x * time)
     ratio = (other_radius(r_I) - BELT["h_off"]) / (r_I - BELT["h_off"])
-    values = dict.fromkeys(COLUMNS, np.full(n, 1.0)) | {
+    values = dict.fromkeys(ho.COLUMNS, np.full(n, 1.0)) | {
         "time": time, "F_I": np.full(n, y * 1.5e4), "F_O": np.full(n, 1e4), "omega_I": np.full(n, 200.0),
         "tau_O": np.full(n, 50.0), "tau_I": 50.0 / ratio, "omega_O": 200.0 / ratio, "ratio": ratio,
         "xi": np.full(n, 0.4), "kappa": np.full(n, 0.1), "r_I": r_I,
     }  # fmt: skip
-    return Series(values, 0)
+    return ho.Series(values, 0)
 
 
 def hump(scale):
@@ -82,20 +71,20 @@ def held(name, slip=0.01, xi=0.4, transient=False, thrust=1.5):
         "P_axial_I": np.zeros(3), "P_axial_O": np.zeros(3), "P_stored": np.array([100.0, 0.0, 0.0]),
     }  # fmt: skip
     point = {"ratio": float(ratio), "xi": xi, "kappa": 0.1, "F_O": 1e4, "F_I": 1.5e4}
-    fields = dict.fromkeys(KEPT, hump(2e4))
+    fields = dict.fromkeys(ho.KEPT, hump(2e4))
     passages = (
-        Passage(0, -0.2, -0.1, point, {k: 1.02 * v for k, v in fields.items()}),
-        Passage(0, -0.1, 0.0, point, fields),
-        Passage(1, 0.01, 0.03, point | {"F_I": y * 1.5e4}, fields),
+        ho.Passage(0, -0.2, -0.1, point, {k: 1.02 * v for k, v in fields.items()}),
+        ho.Passage(0, -0.1, 0.0, point, fields),
+        ho.Passage(1, 0.01, 0.03, point | {"F_I": y * 1.5e4}, fields),
     )
-    return HeldRun(
+    return ho.HeldRun(
         run=run(name, (branch,), xi), slipping=slip > 0.05, revolution=0.03, summary=means,
         branches=(s,), passages=passages,
     )  # fmt: skip
 
 
 def heldout(*runs):
-    return HeldOut("belt", runs, PLAN, UNIT, {"belt": BELT, "sheaves": {"J": 0.0}}, {"revision": "abc"})
+    return ho.HeldOut("belt", runs, PLAN, UNIT, {"belt": BELT, "sheaves": {"J": 0.0}}, {"revision": "abc"})
 
 
 class Exact:
@@ -267,7 +256,7 @@ def test_a_vibration_of_the_full_model_is_its_own_part():
     fine = np.linspace(0.0, s["time"][-1], 4000)
     columns = {k: np.interp(fine, s["time"], v) for k, v in s.columns.items()}
     columns["tau_I"] = columns["tau_I"] + np.interp(fine, s["time"], shake)
-    check = checked([replace(run, branches=(Series(columns, 0),))])
+    check = checked([replace(run, branches=(ho.Series(columns, 0),))])
     raw, mean = (named(check, f"primary torque{of}") for of in ("", ", mean over a revolution"))
     assert raw.value["hybrid"] == pytest.approx(raw.parts["full"], rel=0.15)
     assert raw.value["hybrid"] > 0.05
@@ -278,7 +267,7 @@ def test_a_torque_near_zero_is_also_measured_by_the_capacity():
     run = held("b", transient=True)
     s = run.branches[0]
     columns = {**s.columns, "tau_I": s["tau_I"] - 49.9 / s["ratio"]}
-    check = checked([replace(run, branches=(Series(columns, 0),))])
+    check = checked([replace(run, branches=(ho.Series(columns, 0),))])
     raw, by = (named(check, f"primary torque{of}").value["hybrid"] for of in ("", ", of the capacity"))
     assert raw == pytest.approx(499.0)
     capacity = 2.0 * BELT["mu"] / BELT["cos_d"] * 1e4 * (s["r_I"] - BELT["h_off"])
@@ -356,8 +345,8 @@ def test_nrmse_divides_by_the_rms_of_the_signal():
 def test_table_comes_back(tmp_path):
     table = heldout(held("a"), held("b", transient=True))
     path = tmp_path / "h.h5"
-    write_heldout(table, path)
-    again = read_heldout(path)
+    ho.write_heldout(table, path)
+    again = ho.read_heldout(path)
     assert (again.unit, again.plan, again.unit_file, again.parameters) == (
         "belt",
         PLAN,
@@ -369,23 +358,23 @@ def test_table_comes_back(tmp_path):
         for k in SUMMARY:
             np.testing.assert_array_equal(a.summary[k], b.summary[k])
         for p, q in zip(a.branches, b.branches, strict=True):
-            for k in COLUMNS:
+            for k in ho.COLUMNS:
                 np.testing.assert_allclose(p[k], q[k], rtol=1e-6)
         for p, q in zip(a.passages, b.passages, strict=True):
             assert p[:4] == q[:4]
-            for k in KEPT:
+            for k in ho.KEPT:
                 np.testing.assert_allclose(p.fields[k], q.fields[k], rtol=2.5e-4)
 
 
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
-        read_heldout(tmp_path / "none.h5")
+        ho.read_heldout(tmp_path / "none.h5")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file.attrs["kind"] = "recording"
     with pytest.raises(InputError, match="undamaged"):
-        read_heldout(tmp_path / "other.h5")
+        ho.read_heldout(tmp_path / "other.h5")
     with pytest.raises(InputError, match="at least one file"):
-        condense([])
+        ho.condense([])
 
 
 def campaign_file(path: Path, branches, unit="belt", model="hybrid", load=0.0, plan=PLAN):
@@ -416,7 +405,7 @@ def campaign_file(path: Path, branches, unit="belt", model="hybrid", load=0.0, p
         file["pulleys/clamping_force"] = np.column_stack([2e4 + count, 1e4 + count * 0])
         file["pulleys/belt_torque"] = np.column_stack([-60.0 + 0 * count, 50.0 + 0 * count])
         file["pulleys/shaft_torque"] = np.column_stack([60.0 + 0 * count, -50.0 + 0 * count])
-        for k in KEPT:
+        for k in ho.KEPT:
             file[f"fields/{k}"] = np.outer(count, np.ones(4 * CELLS))
             file[f"mean/{k}"] = np.array([np.full(4 * CELLS, 0.5 * (a + b - 1)) for _, a, b in windows])
         for key, column in (("phase", 0), ("first", 1), ("behind", 2)):
@@ -429,7 +418,7 @@ def test_table_keeps_what_the_files_say(tmp_path):
     short, long = (Branch(1.3, 1.0, 0.4, 0.0, 0.4, d) for d in (1.2, 8.0))
     campaign_file(tmp_path / "p.h5", (short, replace(short, y_I=0.8)))
     campaign_file(tmp_path / "t.h5", (long,))
-    p, t = condense(tmp_path.glob("*.h5"))["hybrid"].runs
+    p, t = ho.condense(tmp_path.glob("*.h5"))["hybrid"].runs
     assert (p.transient, t.transient) == (False, True)
     assert [len(s["time"]) for s in p.branches] == [59, 59]
     s = p.branches[1]
@@ -450,12 +439,12 @@ def test_table_keeps_what_the_files_say(tmp_path):
     assert passages[-1].stop == pytest.approx(0.384)
     assert passages[-1].fields["flank_normal"][0] == pytest.approx(144 + 384 - 48 + 23.5)
     assert passages[-1].point["kappa"] == pytest.approx(1.2 * (0.003 / 1e-3) ** 2 / 1e4)
-    assert set(passages[0].point) == set(POINT)
+    assert set(passages[0].point) == set(ho.POINT)
 
 
 def test_a_branch_that_was_not_run_is_its_start_alone(tmp_path):
     campaign_file(tmp_path / "a.h5", (Branch(1.3, 1.0, 0.4, 0.0, 0.4, 1e-3),))
-    (held,) = condense(tmp_path.glob("*.h5"))["hybrid"].runs
+    (held,) = ho.condense(tmp_path.glob("*.h5"))["hybrid"].runs
     assert [len(s["time"]) for s in held.branches] == [1]
     assert [p.phase for p in held.passages] == [0, 0]
 
@@ -465,14 +454,14 @@ def test_runs_of_two_units_do_not_mix(tmp_path):
     campaign_file(tmp_path / "a.h5", branch)
     campaign_file(tmp_path / "b.h5", branch, unit="another")
     with pytest.raises(InputError, match="one unit"):
-        condense(tmp_path.glob("*.h5"))
+        ho.condense(tmp_path.glob("*.h5"))
 
 
 def test_runs_of_both_belts_are_two_tables_each_of_one_plan(tmp_path):
     branch = (Branch(1.3, 1.0, 0.4, 0.0, 0.4, 1.2),)
     for name, model, load in (("a", "hybrid", 1.0), ("b", "spatial", 2.0), ("c", "spatial", 3.0)):
         campaign_file(tmp_path / f"{name}.h5", branch, model=model, load=load, plan=f'name = "{model}"')
-    tables = condense(tmp_path.glob("*.h5"))
+    tables = ho.condense(tmp_path.glob("*.h5"))
     assert {belt: [h.run.name for h in t.runs] for belt, t in tables.items()} == {
         "hybrid": ["a"],
         "spatial": ["b", "c"],
@@ -481,7 +470,7 @@ def test_runs_of_both_belts_are_two_tables_each_of_one_plan(tmp_path):
     assert tables["hybrid"].parameters == {"belt": BELT}
     campaign_file(tmp_path / "d.h5", branch)
     with pytest.raises(InputError, match="one plan"):
-        condense(tmp_path.glob("*.h5"))
+        ho.condense(tmp_path.glob("*.h5"))
 
 
 # --- report

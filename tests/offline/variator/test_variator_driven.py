@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from commands import command_line
 
 from rtcvt.errors import InputError
 from rtcvt.interface import error_rows
@@ -47,17 +46,12 @@ def reduced():
         )
     )
     return ReducedModel(
-        name="constant",
-        constants=CONSTANTS,
-        coordinates=coordinates,
-        shift=(0.0, 1.0),
-        thrust=np.full((3, 3, 3, 3), np.log(ZETA)),
-        laws=np.tile(laws, (3, 3, 3, 3, 1)),
+        name="constant", constants=CONSTANTS, coordinates=coordinates, shift=(0.0, 1.0),
+        thrust=np.full((3, 3, 3, 3), np.log(ZETA)), laws=np.tile(laws, (3, 3, 3, 3, 1)),
         peaks=(Peak("peak.flank_normal", np.log([2.0])),),
-        fields=(ReducedField("flank_normal", "N/m", "", HUMP[None, :], one[None, :], one),),
-        points=np.zeros((1, 4)),
+        fields=(ReducedField("flank_normal", "N/m", "", HUMP[None, :], one[None, :], one),), points=np.zeros((1, 4)),
         spacing=1.0,
-    )
+    )  # fmt: skip
 
 
 def unit_text():
@@ -228,10 +222,9 @@ def folder(monkeypatch, tmp_path, reduced):
 
 
 @pytest.fixture
-def rtcvt(folder, monkeypatch, capsys):
+def rtcvt(folder, command):
     """Run a command; its exit code and standard error."""
-    run = command_line(monkeypatch, capsys)
-    return lambda *words: run(*words)[::2]
+    return lambda *words: command(*words)[::2]
 
 
 def table_of(run, path, plan=""):

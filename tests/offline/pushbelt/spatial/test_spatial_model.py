@@ -18,19 +18,9 @@ from rtcvt.offline.pushbelt.spatial import lateral as lat
 from rtcvt.offline.pushbelt.spatial import model as sp
 from rtcvt.offline.pushbelt.spatial import stability as st
 from rtcvt.offline.pushbelt.spatial.start import lift
+from rtcvt.offline.pushbelt.unit import parameters
 from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.kinematics import misalignment, radius_at_one
-from rtcvt.offline.pushbelt.unit.parameters import (
-    FORCE,
-    RATE,
-    SPEED,
-    TORQUE,
-    Boundary,
-    Parameters,
-    belt,
-    boundary_at,
-    sheaves,
-)
 from rtcvt.offline.pushbelt.unit.taut_path import taut_path
 
 PLOT = 1e-4
@@ -41,7 +31,7 @@ def prepare(
     row: int,
     frames: int,
     *,
-    unit: Parameters = UNIT,
+    unit: parameters.Parameters = UNIT,
     before: int = 1,
     offset: float | None = None,
     unilateral: bool = True,
@@ -132,10 +122,10 @@ def test_energy_that_is_not_accounted_for_vanishes_with_the_step(monkeypatch: py
         for name in ("books", "stocks"):
             of = getattr(ledger, name)
             monkeypatch.setattr(ledger, name, lambda table, of=of: of(table).view(np.recarray))
-    c, sh = UNIT.get_case("MED"), sheaves(UNIT)
-    b = belt(UNIT, N_E0=c.N_E0, N_E=20, N_B=20)._replace(d_align=1e-3)
-    inputs = boundary_at(c, 5e-6 * np.arange(3), 3)
-    start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
+    c, sh = UNIT.get_case("MED"), parameters.sheaves(UNIT)
+    b = parameters.belt(UNIT, N_E0=c.N_E0, N_E=20, N_B=20)._replace(d_align=1e-3)
+    inputs = parameters.boundary_at(c, 5e-6 * np.arange(3), 3)
+    start = start_state(b, sh, parameters.Boundary(*inputs[0]), c.i_r)
     m, x = sp.model(UNIT, b, sh, unilateral=True), hy.state(*start[:7], n_k=len(sh.A) - 1)
     rests = []
     for steps in (10, 20):
@@ -347,22 +337,22 @@ def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own() 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("taper", [None, slow(8e-6)])
-@pytest.mark.parametrize("mode", [TORQUE, SPEED])
+@pytest.mark.parametrize("mode", [parameters.TORQUE, parameters.SPEED])
 @pytest.mark.parametrize("stop", ["primary", slow("secondary"), slow("none")])
 def test_the_belt_starts_in_all_settings(stop: str, mode: int, taper: float | None) -> None:
     """Table 4.1 of the source, tapered elements as well: forces go on where the hybrid model had them."""
     c = UNIT.get_case("MED")
-    b, sh = belt(UNIT, N_E0=c.N_E0, taper=taper), sheaves(UNIT)
-    values = boundary_at(c, np.array([0.0]), 3)[0]
-    steady = start_state(b, sh, Boundary(*values), c.i_r).steady
+    b, sh = parameters.belt(UNIT, N_E0=c.N_E0, taper=taper), parameters.sheaves(UNIT)
+    values = parameters.boundary_at(c, np.array([0.0]), 3)[0]
+    steady = start_state(b, sh, parameters.Boundary(*values), c.i_r).steady
     if stop != "primary":
-        values[:2] = FORCE, steady.F_CI
+        values[:2] = parameters.FORCE, steady.F_CI
     if stop == "secondary":
-        values[2:4] = RATE, 0.0
-    if mode == SPEED:
-        values[5:] = SPEED, steady.omega_O
+        values[2:4] = parameters.RATE, 0.0
+    if mode == parameters.SPEED:
+        values[5:] = parameters.SPEED, steady.omega_O
     inputs = np.tile(values, (11, 1))
-    start = start_state(b, sh, Boundary(*values), c.i_r)
+    start = start_state(b, sh, parameters.Boundary(*values), c.i_r)
     m, x = hy.model(b, sh), hy.state(*start[:7], n_k=len(sh.A) - 1)
     hy.run(m, x, inputs, 100, n_p=2)
     wide = sp.model(UNIT, b, sh)
@@ -410,7 +400,7 @@ def test_a_resting_ring_is_in_balance_with_what_holds_it() -> None:
 
 
 def test_what_the_spatial_model_cannot_take_is_named() -> None:
-    b, sh = belt(UNIT), sheaves(UNIT)
+    b, sh = parameters.belt(UNIT), parameters.sheaves(UNIT)
     with pytest.raises(InputError, match="spatial"):
         sp.model(UNIT.model_copy(update={"spatial": None}), b, sh)
     with pytest.raises(InputError, match=r"ring\.width.*0\.0093"):

@@ -27,6 +27,7 @@ from rtcvt.cli.console import (
     seconds,
     write_figures,
 )
+from rtcvt.errors import InputError
 from rtcvt.kind import cell, load_unit
 
 MOST_ROWS = 20  # of the table
@@ -61,7 +62,7 @@ def sweep(
         ),
     ],
     output: Path = opt("netCDF-4 file.", "-o", "--output", default=Path("sweep.nc"), metavar="FILE"),
-    method: Method = opt("A grid of all values, or how points are drawn.", default=Method.grid),
+    method: Method | None = opt("How points are drawn; default: a grid of all values."),
     samples: int | None = opt("Number of points that are drawn.", min=1),
     sensitivity: Sensitivity | None = opt("What results depend on; runs: samples times parameters + 1 or 2."),
     seed: int = opt("Of the points that are drawn.", default=0),
@@ -98,7 +99,10 @@ def sweep(
     built = loaded.build(model.value if model else None, substeps)  # type: ignore[arg-type]
     h = built.step_size if step is None else seconds("--step", step)
     every = 0 if rate is None else max(1, round(seconds("--rate", rate) / h))
-    drawn = "saltelli" if sensitivity == "sobol" else (sensitivity or method).value
+    for option, value in (("--method", method), ("--rate", rate)):
+        if sensitivity and value is not None:
+            raise InputError(option, "", str(value), "nothing with --sensitivity, which draws its own points")
+    drawn = "saltelli" if sensitivity == "sobol" else (sensitivity or method or Method.grid).value
     points = design(built, assignments(settings), drawn, samples, seed)  # type: ignore[arg-type]
     swept = Sweep(built, chosen_scenario(loaded, scenario), points, chosen_signals(built, signal or ()), h, every)
     require_ending(output, (".nc",))

@@ -152,7 +152,8 @@ def can_attachment(
         called = signal_names(fmu.interface.variables)
         constants = fmu.parameter_values({} if scenario is None else fmu.starts(scenario))
         shown = {called[v.name]: v for v in fmu.interface.variables}
-        plan = plan_of(database, called, inputs, outputs, _tunable(fmu), step, nodes, shown, send if dbc else None)
+        plan = plan_of(database, called, inputs, outputs, _tunable(fmu), step, nodes, shown, send if dbc else None,
+                       str(dbc or "--dbc"))  # fmt: skip
         return _attachment(channel, plan, step, timeout, constants)
 
     return make
@@ -213,18 +214,18 @@ class Plan:
 def plan_of(database: Database, called: Mapping[str, str], inputs: Sequence[Variable], outputs: Sequence[Variable],
           parameters: Sequence[Variable], step: float, nodes: Sequence[str],
           shown: Mapping[str, Variable] | None = None,
-          send: Mapping[str, float | None] | None = None) -> Plan:  # fmt: skip
+          send: Mapping[str, float | None] | None = None, source: str = "--dbc") -> Plan:  # fmt: skip
     """Match the messages of a database with variables, check them, and collect notes for the user. `shown`: values that
-    may be sent by signal, if there are more."""
+    may be sent by signal, if there are more; `source` names the database in messages."""
     variables = {called[v.name]: v for v in (*inputs, *outputs, *parameters)}
     shown = {**(shown or {}), **variables}
     found = OWN | {signal: v.name for signal, v in variables.items()}
     received, sent, tuned = ([called[v.name] for v in group] for group in (inputs, outputs, parameters))
-    taken, rare, given, notes = _match(database, received, sent, tuned, nodes, shown)
+    taken, rare, given, notes = _match(database, source, received, sent, tuned, nodes, shown)
     given, asked = _sent(given, {signal: v.name for signal, v in shown.items()}, send)
     used = [*taken, *rare, *(m for m in given if m not in taken)]
     for key, value, allowed in _faults(used, given, found):
-        raise InputError("--dbc", key, value, allowed)
+        raise InputError(source, key, value, allowed)
     wires, without = _wires(used, shown, {v.name for v in inputs})
     notes += [f"used without conversion, since one side has no unit: {_listed(without)}"] * bool(without)
     notes += _empty_ranges(used, found) + names.changed(called, "on the bus") + _unused(database, used)
@@ -282,6 +283,7 @@ def _idle(given: Sequence[Message], shown: Mapping[str, str]) -> list[str]:
 
 def _match(
     database: Database,
+    source: str,
     inputs: Sequence[str],
     outputs: Sequence[str],
     parameters: Sequence[str],
@@ -303,15 +305,19 @@ def _match(
 
     with_inputs, with_outputs = having(inputs), having(outputs)
     if not with_inputs and not with_outputs:
-        known = ", ".join((*inputs, *outputs, *parameters))
-        raise InputError("--dbc", "signals", None, f"none is called like a variable of the unit: {known}")
+        known, offered = (
+            near("", (*inputs, *outputs, *parameters)),
+            near("", (s.name for m in database.messages for s in m.signals)),
+        )
+        allowed = f"a variable of the unit{known}; this database has{offered or ' none'}"
+        raise InputError(source, "signals", None, allowed)
     own = _own_nodes(database, with_outputs, with_inputs, nodes)
     taken, given = list(filter(is_of_others, with_inputs)), list(filter(is_own, with_outputs))
     rare = [m for m in having(parameters) if m not in (*with_inputs, *with_outputs) and is_of_others(m)]
     notes = [f"message {m.name} is not sent: it is of {' and '.join(m.senders)} (--node)"
              for m in with_outputs if not is_own(m)]  # fmt: skip
     if not taken and not given:
-        raise InputError("--dbc", "senders", None, f"a message for the rig; {'; '.join(notes) or 'it sends all'}")
+        raise InputError(source, "senders", None, f"a message for the rig; {'; '.join(notes) or 'it sends all'}")
     given += [m for m in having(shown) if m.senders and m not in (*given, *taken) and is_own(m)]
     given += [m for m in having(OWN) if m not in (*given, *taken) and is_own(m)]
     return taken, rare, given, notes

@@ -51,7 +51,7 @@ def network_of(model: Model, dbc: Path, nodes: Sequence[str] = ()) -> fmi.Bus:
     tunable = [v for v in model.select("parameter") if v.tunable]
     shown = {called[v.name]: v for v in model.variables}
     inputs, outputs, step = model.select("input"), model.select("output"), model.step_size
-    plan = plan_of(database, called, inputs, outputs, tunable, step, nodes, shown)
+    plan = plan_of(database, called, inputs, outputs, tunable, step, nodes, shown, source=str(dbc))
     tick = math.gcd(*plan.every.values()) or cycle_time(step)
     received = [*plan.taken, *plan.rare]
     numbers = {m.frame_id: k for k, m in enumerate([*plan.given, *received])}

@@ -67,6 +67,14 @@ def test_a_file_that_is_too_large_is_refused(tmp_path, reader):
         reader(path)
 
 
+@pytest.mark.parametrize("reader", READERS)
+def test_a_folder_is_named(reader, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as refused:
+        reader(Path("."))
+    assert "." in refused.value.parts[:1] or "'.'" in str(refused.value)
+
+
 @pytest.mark.parametrize("text", [r'description = "a\u0001b"', r'[gears."a\u0000"]', r'a = [{b = "\u001b[2J"}]'])
 def test_control_characters_are_refused(text):
     with pytest.raises(InputError, match="control characters"):

@@ -218,6 +218,9 @@ y = { value = "z" }
     assert (code, failed) == (0, "")
     assert "depends on" in told
     assert command("sweep", "law.toml", *given, "--sensitivity", "sobol", "--samples", "3", "-s", "x.toml")[0] == 2
+    for option in (("--method", "latin"), ("--rate", "10 ms")):
+        code, _, failed = command("sweep", "law.toml", *given, "--sensitivity", kind, "--samples", "4", *option)
+        assert (code, f"{option[0]} = '{option[1]}': nothing with --sensitivity" in failed) == (2, True), failed
 
 
 @mistakes

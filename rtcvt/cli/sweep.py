@@ -10,6 +10,7 @@ from rich.table import Table
 
 from rtcvt.cli import console
 from rtcvt.cli.console import Json, Model, ScenarioName, Scheduler, Substeps, UnitName, command, opt
+from rtcvt.errors import InputError
 from rtcvt.kind import cell, load_unit
 
 MOST_ROWS = 20  # of the table
@@ -20,7 +21,7 @@ def sweep(
     unit: UnitName,
     settings: list[str] = opt("--set", default=..., metavar="KEY=VALUES"),
     output: Path = opt("-o", "--output", default=Path("sweep.nc"), metavar="FILE"),
-    method: Literal["grid", "latin", "sobol", "halton"] = opt(default="grid"),
+    method: Literal["grid", "latin", "sobol", "halton"] | None = opt(),
     samples: int | None = opt(min=1),
     sensitivity: Literal["morris", "sobol"] | None = opt(),
     seed: int = opt(default=0),
@@ -73,7 +74,10 @@ def sweep(
     built = loaded.build(recipe.fidelity, substeps)  # type: ignore[arg-type]
     h = built.step_size if step is None else console.seconds("--step", step)
     every = 0 if rate is None else max(1, round(console.seconds("--rate", rate) / h))
-    drawn = "saltelli" if sensitivity == "sobol" else sensitivity or method
+    for option, value in (("--method", method), ("--rate", rate)):
+        if sensitivity and value is not None:
+            raise InputError(option, "", str(value), "nothing with --sensitivity, which draws its own points")
+    drawn = "saltelli" if sensitivity == "sobol" else sensitivity or method or "grid"
     points = design(built, console.assignments(settings), drawn, samples, seed)
     swept = Sweep(built, chosen_scenario(loaded, scenario), points, chosen_signals(built, signal or ()), h, every)
     require_ending(output, (".nc",))

@@ -124,10 +124,11 @@ def opened(path: Path, largest: int | None = LARGEST) -> BinaryIO:
         There is none, it is a device, pipe or folder, larger than `largest` [bytes], or an output of the command.
     """
     reads(path)
+    name = path.name or str(path)  # of '.'
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-        raise InputError(path.name, "", None, f"cannot be read: {getattr(error, 'strerror', error)}") from None
+        raise InputError(name, "", None, f"cannot be read: {getattr(error, 'strerror', error)}") from None
     found = os.fstat(handle)
     if stat.S_ISREG(found.st_mode) and (largest is None or found.st_size <= largest):
         try:
@@ -136,11 +137,11 @@ def opened(path: Path, largest: int | None = LARGEST) -> BinaryIO:
             return os.fdopen(handle, "rb")
         except OSError as error:
             os.close(handle)
-            raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
+            raise InputError(name, "", None, f"cannot be read: {error.strerror}") from None
     os.close(handle)
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(path.name, "", None, "cannot be read: not a regular file")
-    raise InputError(path.name, "", f"{found.st_size} bytes", f"a file of at most {(largest or 0) >> 20} MiB")
+        raise InputError(name, "", None, "cannot be read: not a regular file")
+    raise InputError(name, "", f"{found.st_size} bytes", f"a file of at most {(largest or 0) >> 20} MiB")
 
 
 def require_regular(path: Path, largest: int | None = LARGEST) -> None:

@@ -795,7 +795,9 @@ def test_a_thread_of_the_bus_that_fails_in_any_way_ends_the_run(kers, tmp_path, 
 def test_a_database_without_the_units_variables_is_refused(kers, tmp_path):
     other = tmp_path / "other.dbc"
     other.write_text(generate("other", [DEMAND], [TAU], 1e-3).replace("shaft_tau", "axle_tau"))
-    with pytest.raises(InputError, match="none is called like a variable"):
+    with pytest.raises(
+        InputError, match=r"other\.dbc: signals: a variable of the unit: .*; this database has: .*axle_tau"
+    ):
         run_rig(kers, duration=0.1, attach=[can_attachment("virtual:x", other)])
     other.write_text("nothing")
     with pytest.raises(InputError, match="--dbc"):

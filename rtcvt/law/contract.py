@@ -1,12 +1,15 @@
 """Kernels around a law in C with the four functions of `rtcvt.law.in_c`, which a copy of this module has instead of the
 names here; the others are those of `rtcvt.law.kernels`."""
 
+from typing import Any
+
 from rtcvt.kernel import kernel
 from rtcvt.law.in_c import FOUR
 from rtcvt.law.kernels import D
 from rtcvt.model.places import entry
 
-c_initialise, c_derivative, c_output, c_step = FOUR.values()
+named: dict[str, Any] = {**FOUR}
+c_initialise, c_derivative, c_output, c_step = named.values()
 
 
 @kernel

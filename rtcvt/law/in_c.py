@@ -121,7 +121,7 @@ def _linked(library: Path, source: str, forms: Any, sizes: Any) -> tuple[Calls, 
         if not name.endswith("_dot"):
             symbol = prefix + name
             binding.add_symbol(symbol, ctypes.cast(function, ctypes.c_void_p).value)
-            made = calls[name][1] if config.DISABLE_JIT else intrinsic(_calling(symbol, form))  # type: ignore[attr-defined]
+            made: Any = calls[name][1] if config.DISABLE_JIT else intrinsic(_calling(symbol, form))  # type: ignore[attr-defined]
             made.external = _external(prefix, source, name, form, sizes, f"{name}_dot" in dict(forms))
             kernels[name] = made
     return calls, kernels

@@ -20,6 +20,7 @@ def test_there_are_notebooks():
         "reduced_rod",
         "electric_car",
         "toroidal_variator",
+        "predictive_control",
     }
 
 

@@ -14,6 +14,7 @@ def test_there_are_notebooks():
     assert {p.stem for p in NOTEBOOKS} == {
         "gear_train", "ratio_control", "supplied_tcu", "full_model", "slider_on_a_rod", "reduced_rod",
         "electric_car", "toroidal_variator",
+        "predictive_control",
     }  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def sweep(
     settings : Values of a parameter or an input: "1, 2, 5", or a range first:last:number, also with units and ":log";
         for a sample low:high. Repeatable.
     output : netCDF-4 file.
-    method : A grid of all values, or how points are drawn.
+    method : How points are drawn; default: a grid of all values.
     samples : Number of points that are drawn.
     sensitivity : What results depend on; runs: samples times parameters + 1 or 2.
     seed : Of the points that are drawn.

@@ -30,6 +30,7 @@ __all__ = [
     "DURATION",
     "ELEMENTS",
     "RESUME",
+    "RUNS",
     "Campaigned",
     "Checked",
     "Kind",
@@ -218,6 +219,7 @@ class Option:
 # shared by full models that run offline
 DURATION = Option("duration", "Machine time; default: the scenario's, if there is one.", unit="s")
 ELEMENTS = Option("elements", "Modelled elements; default: the unit's.", int, minimum=1)
+RUNS = Option("runs", "Against the runs of this folder, or those that match 'runs/sweep-*.h5'.", metavar="DIR")
 RESUME = Option("resume", "Continue the run in the file, if there is one.", bool, False)
 
 

@@ -12,7 +12,7 @@ from rows import cases, text_of
 from rtcvt.fmu.gradient import Run
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
-from rtcvt.observer.layout import D
+from rtcvt.observer.layout import D, Scale
 from rtcvt.offline.variator.heldout import read_heldout
 from rtcvt.unitfile import parse_unit_file
 
@@ -83,6 +83,28 @@ def test_the_observer_of_a_linear_unit_is_the_textbook_filter():
 
 
 @pytest.mark.interpreted
+def test_a_system_is_observed(tmp_path):
+    """The mass of a vehicle after its driveline, from the speed of the shaft; the model's own deviation is added."""
+    (tmp_path / "rolling.toml").write_text(text_of("units/rolling.toml"))
+    (tmp_path / "mass.toml").write_text(
+        'name = "mass"\nkind = "observer"\nof = "rolling.toml"\nmeasured = { "driveline.shaft.w" = 0.02 }\n[drift]\n'
+        '"vehicle.vehicle.m" = { deviation = "300 kg", rate = "1 kg", model = "20 kg" }\n'
+    )
+    one = started(load_unit(tmp_path / "mass.toml").build())
+    part = started(load_unit(tmp_path / "rolling.toml").build(parameters={"vehicle.vehicle.m": 1600.0}))
+    rng = np.random.default_rng(1)
+    for k in range(120):
+        for unit in (one, part):
+            unit.set("driveline.shaft.load", 500.0 * np.sin(0.1 * k))
+        part.step(1e-3)
+        one.set("measured.driveline.shaft.w", part.get("driveline.shaft.w") + 0.02 * rng.standard_normal())
+        assert one.step(1e-3) != FAILED
+    deviation = one.get("deviation.vehicle.vehicle.m")
+    assert 20.0 < deviation < 25.0
+    assert one.get("estimate.vehicle.vehicle.m") == pytest.approx(1600.0, abs=2.0 * deviation)
+
+
+@pytest.mark.interpreted
 @pytest.mark.parametrize("moved", range(3))
 def test_the_factor_after_a_step_has_the_exact_derivatives(moved):
     """Of `rtcvt.fmu.gradient`: of states and outputs by states, parameters, inputs and noise, along a random factor.
@@ -110,7 +132,8 @@ def test_the_factor_after_a_step_has_the_exact_derivatives(moved):
     drifting = ["belt.friction", "belt.thrust", "belt.e", "secondary.tau"]
     for i, name in enumerate(drifting):
         v = part.model.variable(name)
-        c = np.exp(-0.5e-3 * (data[int(data[D.SCALES]) + 3 * i + 1] / data[int(data[D.SCALES]) + 3 * i]) ** 2)
+        known = data[int(data[D.SCALES]) + len(Scale) * i :]
+        c = np.exp(-0.5e-3 * (known[Scale.RATE] / known[Scale.DEVIATION]) ** 2)
         (run.p_dot if v.causality == "parameter" else run.u_dot)[v.index, :n] = c * S[i]
     run.x_dot[:n_x, :n] = S[4:]
     for k, (name, size) in enumerate(

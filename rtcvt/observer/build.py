@@ -45,7 +45,7 @@ class Observer(Unit):
     noise: dict[str, Quantity] = {}  # inputs with their standard deviations, anew in each step
     drift: dict[str, Drift] = {}  # parameters and inputs
     states: dict[str, Drift] = {}  # by default 10 % of a state's typical value at the start, and no walk
-    estimated: dict[str, str] = {}  # outputs, with the output that is the model's own standard deviation, or ""
+    estimated: dict[str, str] = {}  # outputs, with "[FACTOR ]OUTPUT", the model's own deviation, or ""
     window: Duration = 1.0  # of the innovation test
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
@@ -154,6 +154,16 @@ class _Writer:
             raise InputError(self.observer.source, key, value, allowed)
         return found
 
+    def own(self, name: str, given: str) -> tuple[float, float]:
+        """Numbers of `Own`, of ``"OUTPUT"``, ``"FACTOR OUTPUT"`` or ``""``."""
+        factor, _, output = given.rpartition(" ")
+        if not given:
+            return -1, 0.0
+        place = self.variable("estimated", output, "output").index
+        dimensionless = replace(self.part.variable(output, "output"), unit="1")
+        known = factor if not factor.replace(".", "", 1).isdigit() else float(factor)
+        return place, self.quantity(f"estimated.{name}", dimensionless, known or 1.0, what="a factor")
+
     def drift(self, key: str, v: Variable, given: Drift, widest: float) -> list[float]:
         """Numbers of `Scale`."""
         of = f"{key}.{v.name}"
@@ -211,8 +221,7 @@ class _Writer:
         data.table(D.OUTPUTS, [v.index for v in self.outputs])
         pairs = zip(self.outputs, o.measured.values(), strict=False)
         data.table(D.DEVIATIONS, [self.quantity(f"measured.{v.name}", v, value, LEAST) for v, value in pairs])
-        of = o.estimated.values()
-        data.table(D.OWN, [self.variable("estimated", own, "output").index if own else -1 for own in of])
+        data.table(D.OWN, [n for name, own in o.estimated.items() for n in self.own(name, own)])
         data.table(D.DATA, part.data.tolist())
         data[D.N_DATA] = len(part.data)
         return Model(

@@ -32,7 +32,20 @@ from rtcvt.kernel import FAILED, OK, kernel
 from rtcvt.model.places import end_of, entry
 from rtcvt.model.stepping import enter, leave
 from rtcvt.numerics.elementary import clip, exp
-from rtcvt.observer.layout import DRIFT_SIZE, NOISE_SIZE, SCALE_SIZE, WINDOW_SIZE, D, Drift, Noise, Scale, Window, Y
+from rtcvt.observer.layout import (
+    DRIFT_SIZE,
+    NOISE_SIZE,
+    OWN_SIZE,
+    SCALE_SIZE,
+    WINDOW_SIZE,
+    D,
+    Drift,
+    Noise,
+    Own,
+    Scale,
+    Window,
+    Y,
+)
 
 MOVE = 1e-2  # a: share of a standard deviation by which the unit is moved
 PREPARE, EVALUATE, ADVANCE = 0, 1, 2  # what `run` does
@@ -124,6 +137,12 @@ def noisy(k, data):
 def noise(k, data):
     """Place of the record of a noisy input."""
     return entry(D.NOISE, data) + NOISE_SIZE * k
+
+
+@kernel
+def own(k, data):
+    """Place of the model's own standard deviation of an estimated output."""
+    return entry(D.OWN, data) + OWN_SIZE * k
 
 
 @kernel
@@ -356,8 +375,9 @@ def output(t, x, u, p, data, y, work):
         known = 0.0
         if i < n_z:
             known = data[scale(i, data) + Scale.MODEL]
-        elif entry(entry(D.OWN, data) + i - n_z, data) >= 0:
-            known = work[entry(D.W_Y, data) + entry(entry(D.OWN, data) + i - n_z, data)]
+        elif data[own(i - n_z, data) + Own.PLACE] >= 0.0:
+            known = work[entry(D.W_Y, data) + entry(own(i - n_z, data) + Own.PLACE, data)]
+            known *= data[own(i - n_z, data) + Own.FACTOR]
         y[n + i] = math.sqrt(x[at(n_z, i, n_z)] * x[at(n_z, i, n_z)] + known * known)
     w = entry(D.N_OWN_X, data) - WINDOW_SIZE
     y[2 * n + Y.CHI2] = x[w + Window.LAST]

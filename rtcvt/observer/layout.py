@@ -30,7 +30,7 @@ class D(Places):
     N_ALL = "these and the noisy inputs"
     OUTPUTS = "table: place among the unit's outputs of each row after N_Z"
     DEVIATIONS = "table: standard deviation of each measured output"
-    OWN = "table: place of the model's own standard deviation of each estimated output, or -1"
+    OWN = "table: `Own` of each estimated output"
     N_COLUMNS = "columns of the factor: N_Z, noisy inputs, walks"
     N_ESTIMATES = "estimates: N_Z and estimated outputs"
     SAMPLES = "steps in a window of the innovation test"
@@ -79,6 +79,13 @@ class Noise(Places):
     DEVIATION = "in each step"
 
 
+class Own(Places):
+    """The model's own standard deviation of an estimated output."""
+
+    PLACE = "among the unit's outputs, or -1"
+    FACTOR = "that it is multiplied by"
+
+
 class Window(Rows):
     """States of the innovation test, the last ones."""
 
@@ -102,4 +109,4 @@ ESTIMATE = "estimate."
 DEVIATION = "deviation."
 SPREAD = Row("deviation.{name}", "1", "standard deviation of {name} without the model's own", nominal=1.0)
 FACTOR = Row("factor[{i},{j}]", "1", "root of the covariance, row of {name}", nominal=1.0)
-DRIFT_SIZE, SCALE_SIZE, NOISE_SIZE, WINDOW_SIZE = len(Drift), len(Scale), len(Noise), len(Window)
+DRIFT_SIZE, SCALE_SIZE, NOISE_SIZE, OWN_SIZE, WINDOW_SIZE = map(len, (Drift, Scale, Noise, Own, Window))

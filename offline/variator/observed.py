@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
@@ -45,7 +44,7 @@ LIMITS = {  # of figures, from and to
     "error of flank force, 95 %": (0.0, 0.1),
     "error of flank force, largest": (0.0, 0.1),
     **{f"{name} in band": (0.85, 0.95) for name in ("friction", "slip", "ratio", "flank force")},
-    "step [us]": (0.0, 40.0),
+    "step, us": (0.0, 40.0),
 }
 STARTS = (0.87, 1.15)  # of friction, by the truth
 BEFORE = 0.3  # [s] that a transient's first values last before it
@@ -79,7 +78,7 @@ class Followed(NamedTuple):
                 found[name] = {
                     "rms": float(np.sqrt(np.mean(e**2))), "median": float(np.median(abs(e))),
                     "largest": float(abs(e).max()), "within": float(np.mean(abs(e) < BAND * s)),
-                    "last": [float(e[-1]), float(s[-1])], "least_deviation": float(s.min()),
+                    "last": float(e[-1]), "last_deviation": float(s[-1]), "least_deviation": float(s.min()),
                 }  # fmt: skip
         return found
 
@@ -126,11 +125,8 @@ def follow(unit: Observer, held: HeldRun, friction: float, start: float, J: floa
     for p in held.passages:
         there = (time > p.start) & (time <= p.stop) & rows
         if p.phase == 1 and there.any():
-            means = (
-                run[f"{what}.{peak}"][there].mean() / p.fields["flank_normal"].max()
-                for what in ("estimate", "deviation")
-            )
-            found.append(tuple(means))
+            found.append([run[f"{what}.{peak}"][there].mean() for what in ("estimate", "deviation")])
+            found[-1] = [value / p.fields["flank_normal"].max() for value in found[-1]]
     of_truth, deviations["flank force"] = np.array(found).reshape(-1, 2).T
     errors["flank force"] = of_truth - 1.0
     chi2, step = run["innovation.chi2"][rows], float(np.median(run.step_cost))
@@ -139,12 +135,8 @@ def follow(unit: Observer, held: HeldRun, friction: float, start: float, J: floa
 
 def figures(found: Sequence[Followed]) -> dict[str, float]:
     """`LIMITS` by name, over all recordings; a band's share is the mean over recordings. NaN: nothing is observable."""
-    e, s = (
-        {name: np.concatenate([getattr(f, of)[name] for f in found]) for name in QUANTITIES}
-        for of in ("errors", "deviations")
-    )
-    known = abs(e["friction"][s["friction"] < OBSERVABLE])
-    flank = abs(e["flank force"])
+    known = abs(np.concatenate([f.errors["friction"][f.deviations["friction"] < OBSERVABLE] for f in found]))
+    flank = abs(np.concatenate([f.errors["flank force"] for f in found]))
     shares = {
         name: np.mean([np.mean(abs(f.errors[name]) < BAND * f.deviations[name]) for f in found if len(f.errors[name])])
         for name in QUANTITIES
@@ -159,57 +151,40 @@ def check(unit: Observer, given: Mapping[str, Any], progress: Progress) -> Check
     """Follow the recordings that ship with the reduced model of the variator, or those that match ``runs``."""
     inside = unit_of(unit)
     if not isinstance(inside, Variator) or inside.controller is not None:
-        raise InputError(
-            unit.source, "of", unit.of, "a variator: of other units there are no recordings of a full model"
-        )
-    path, report = reduced_path(inside), given["report"]
+        raise InputError(unit.source, "of", unit.of, "a variator: only its full model is on record")
+    path, tables = reduced_path(inside), []
     if given["runs"] is None:
-        tables = [
-            read_heldout(t)
-            for t in (*tables_of(path).values(), *sorted(path.parent.glob(f"{path.stem}_drive*.h5")))
-            if t.exists()
-        ]
-    else:
-        tables = []
-        for file in matching(given["runs"]):
-            tables += condense([file]).values()
-            write_heldout(tables[-1], report.with_name(f"{report.stem}_{file.stem}.h5"))
+        there = (*tables_of(path).values(), *sorted(path.parent.glob(f"{path.stem}_drive*.h5")))
+        tables = [read_heldout(file) for file in there if file.exists()]
+    for file in () if given["runs"] is None else matching(given["runs"]):
+        tables += condense([file]).values()
+        write_heldout(tables[-1], given["report"].with_name(f"{given['report'].stem}_{file.stem}.h5"))
     mu, low, high = read_reduced(path).constants["mu"], inside.ratio.min, inside.ratio.max
-    runs = [(t, r) for t in tables for r in t.runs if r.branches and (r.drive or r.transient)]
-    runs = [
-        (t, r) for t, r in runs if low <= r.branches[0]["ratio"][0] <= high and r.branches[0]["time"][-1] > SHORTEST
-    ]
+    runs = [(t, r, r.branches[0]) for t in tables for r in t.runs if r.branches and (r.drive or r.transient)]
+    runs = [run for run in runs if low <= run[2]["ratio"][0] <= high and run[2]["time"][-1] > SHORTEST]
     found = []
-    for k, (t, r) in enumerate(runs):
+    for k, (t, r, _) in enumerate(runs):
         progress(f"following {r.run.name}", k, len(runs))
         sheaves, belt = t.parameters["sheaves"], t.parameters["belt"]
         found.append(follow(unit, r, belt["mu"] / mu, STARTS[k % 2], float(sheaves["J"]), k))
     if not found:
         raise InputError("--runs", "", given["runs"], f"drives or transients of more than {SHORTEST:g} s")
     known, numbers = figures(found), [f.as_numbers() for f in found]
-    missed = [f"{name}: {known[name]:.3g}, {low:g} to {high:g} is allowed" for name, (low, high) in LIMITS.items()
-              if not low <= known[name] <= high]  # fmt: skip
-    total = Table("", "value", "allowed", title=f"{unit.name} on {len(found)} recordings", title_justify="left")
-    for name, (low, high) in LIMITS.items():
-        total.add_row(escape(name), f"{known[name]:.3g}", f"{low:g} to {high:g}")
-    each = Table(
-        "recording",
-        "belt",
-        "s",
-        "friction",
-        "error at the end",
-        *(f"{q}: error, in band" for q in list(QUANTITIES)[1:]),
-    )
+    total = [(name, f"{known[name]:.3g}", f"{low:g} to {high:g}") for name, (low, high) in LIMITS.items()]
+    missed = [f"{name}: {value}, {allowed} is allowed" for name, value, allowed in total
+              if not LIMITS[name][0] <= known[name] <= LIMITS[name][1]]  # fmt: skip
+    others = list(QUANTITIES)[1:]
+    each = []
     for f in numbers:
-        last = "{:+.1%} +- {:.1%}".format(*f["friction"]["last"]) if isinstance(f["friction"], dict) else ""
-        shares = (f"{f[q]['rms']:.2%}, {f[q]['within']:.0%}" if q in f else "" for q in list(QUANTITIES)[1:])
-        each.add_row(f["name"], f["belt"], f"{f['time_s']:.1f}", f"{f['true_friction']:.3f}", last, *shares)
+        last = f"{f['friction']['last']:+.1%} +- {f['friction']['last_deviation']:.1%}"
+        shares = (f"{f[q]['rms']:.2%}, {f[q]['within']:.0%}" if q in f else "" for q in others)
+        each.append((f["name"], f["belt"], f"{f['time_s']:.1f}", f"{f['true_friction']:.3f}", last, *shares))
+    head = ("recording", "belt", "s", "friction", "error at the end", *(f"{q}: error, in band" for q in others))
+    lines, body = [], ""
+    for columns, rows in (((f"{len(found)} recordings", "value", "allowed"), total), (head, each)):
+        lines.append(Table(*columns))
+        for row in rows:
+            lines[-1].add_row(*row)
+        body += table(columns, [[text(cell) for cell in row] for row in rows])
     data = {"unit": unit.name, "failures": missed, "figures": known, "recordings": numbers}
-    body = "".join(
-        table(
-            [str(c.header) for c in t.columns],
-            [[text(v) for v in row] for row in zip(*(c.cells for c in t.columns), strict=True)],
-        )
-        for t in (total, each)
-    )
-    return Checked(page(f"{unit.name}: errors", f"<main>{body}</main>"), data, [total, each], missed, "missed")
+    return Checked(page(f"{unit.name}: errors", f"<main>{body}</main>"), data, lines, missed, "missed")

@@ -21,7 +21,7 @@ limit is exceeded.
 
 [bold]JSON keys of an observer:[/] unit, failures, figures (name, value, limit: a range), recordings: name, belt,
 true_friction, time_s, chi2, and by quantity rms, median, largest, within (share of errors in the band of 90 %), last
-(error, deviation); step_us."""
+(error), last_deviation, least_deviation; step_us."""
 KIND = Kind(
     names=("observer",),
     title="observers",

@@ -9,6 +9,7 @@ A page or study has a table between ``<!-- table NAME -->`` and ``<!-- end -->``
 
     tests/data/checks.json                         `rtcvt check`, step times (tests/recorded_checks.py says how)
     rtcvt/reduced/pushbelt_24mm_belief.h5                 errors of the reduction (`rtcvt reduce`)
+    rtcvt/reduced/pushbelt_observer_errors.json    `rtcvt check pushbelt_observer --json`
     docs/identification/*.json                     `rtcvt calibrate`
     docs/campaign/*.csv                            windows of the campaign (`rtcvt campaign`)
     docs/validation/figures.json                   beside measurements
@@ -202,6 +203,14 @@ def variator() -> str:
         rows.append((said, *shown, show(rigid), show(planar)))
     head = ("error", "hybrid", "limit", "runs within", "rigid", "planar laws, planar belt")
     return table(head, rows)
+
+
+@in_pages
+def observer() -> str:
+    """Errors of the pushbelt's observer."""
+    found = json.loads((ROOT / "rtcvt/reduced/pushbelt_observer_errors.json").read_text(encoding="utf-8"))["figures"]
+    rows = ((name, f"{v:.0f}" if name.endswith("us") else percent(v)) for name, v in found.items())
+    return table(("", ""), rows)
 
 
 @in_pages

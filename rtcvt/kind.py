@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rtcvt.scenario import Scenario
 
 __all__ = [
-    "DURATION", "ELEMENTS", "RESUME", "Campaigned", "Checked", "Kind", "Option", "Progress", "Run", "Shown", "Task",
+    "DURATION", "ELEMENTS", "RESUME", "RUNS", "Campaigned", "Checked", "Kind", "Option", "Progress", "Run", "Shown", "Task",
     "Unit", "cell", "help_texts", "kind_named", "kind_of_file", "kinds", "lacking", "lazily", "load_unit", "names_of",
     "register",
 ]  # fmt: skip
@@ -196,6 +196,7 @@ class Option:
 # shared by full models that run offline
 DURATION = Option("duration", "Machine time; default: the scenario's, if there is one.", unit="s")
 ELEMENTS = Option("elements", "Modelled elements; default: the unit's.", int, minimum=1)
+RUNS = Option("runs", "Against the runs of this folder, or those that match 'runs/sweep-*.h5'.", metavar="DIR")
 RESUME = Option("resume", "Continue the run in the file, if there is one.", bool, False)
 
 

@@ -50,7 +50,7 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
     require_writable(report, given["figures"], *new.values())
     if new:
         files = (
-            _matching(runs)
+            matching(runs)
             if runs is not None
             else [f for name in PLANS for f in _runs(reduced, name, folder, progress)]
         )
@@ -111,7 +111,7 @@ def tables_of(path: Path) -> dict[str, Path]:
     return {belt: path.with_name(f"{path.stem}_{plan}.h5") for belt, plan in zip(LIMITS, PLANS, strict=True)}
 
 
-def _matching(runs: str) -> list[Path]:
+def matching(runs: str) -> list[Path]:
     """Files of a folder or of a pattern."""
     path = Path(runs)
     files = sorted(path.glob("[!.]*.h5") if path.is_dir() else path.parent.glob(path.name))

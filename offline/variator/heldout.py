@@ -8,6 +8,8 @@ The table has for each run
 - the mean of the fields `KEPT` over passages: the windows, and in a branch of several revolutions `PASSAGES` single
   revolutions spread over it, each with the operating point there.
 
+A drive, a run of a case of the unit file, has no branches: the run itself is stored as one, with `DRIVE_PASSAGES`.
+
 Fields are stored as float32 of which the last 12 bits of 23 are rounded off (2.4e-4 of the value), which packs them to
 half the size. Everything else is stored as float32, too; the rounding is far below the scatter of the full model.
 """
@@ -29,9 +31,9 @@ from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files.hdf5 import Schema, open_sealed
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
-from rtcvt.offline.pushbelt.run.schedule import Run, as_json
+from rtcvt.offline.pushbelt.run.schedule import Case, Run, as_json
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
-from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
+from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, belt_of, frames_of, measure, summary
 from rtcvt.recording import new_hdf5, revision
 
 Array = NDArray[np.float64]
@@ -41,6 +43,7 @@ KIND = "held-out runs of a variator"
 SEAL = b"rtcvt heldout 2 "
 KEPT = ("flank_normal",)  # quantities of the check
 PASSAGES = 8  # revolutions of a long branch whose fields are kept
+DRIVE_PASSAGES = 32  # of a drive
 MIN_TRANSIENT = 3.0  # revolutions: from here on a branch is a transient
 _KEPT_BITS = 11  # of the fraction of a field's float32
 
@@ -95,6 +98,11 @@ class HeldRun:
     summary: Mapping[str, Array]
     branches: tuple[Series, ...]
     passages: tuple[Passage, ...]
+
+    @property
+    def drive(self) -> bool:
+        """Whether it is a run of a case."""
+        return isinstance(self.run.start, Case)
 
     @property
     def transient(self) -> bool:
@@ -168,7 +176,7 @@ def _condensed(file: h5py.File) -> HeldRun:
     phase, time = file["phase"][()], file["time"][()]
     steady = frames_of(file, STEADY)
     passages, branches = [], []
-    for window in (BEFORE, STEADY):
+    for window in () if isinstance(run.start, Case) else (BEFORE, STEADY):
         rows = frames_of(file, window)
         point = {k: float(means[k][window]) for k in POINT}
         end = time[steady.stop - 1]
@@ -188,6 +196,13 @@ def _condensed(file: h5py.File) -> HeldRun:
         for rows in parts:
             if rows.stop - rows.start > 4:
                 passages.append(_passage(file, 1 + k, rows, frames[0]))
+    if isinstance(run.start, Case):
+        values = _columns(file, slice(0, len(time)))
+        branches.append(Series({k: a.astype(float) for k, a in values.items()}, int(file["ended"][0])))
+        count = file["crossings"][()] / belt_of(file)["N_E"]  # revolutions
+        turns = np.unique(np.linspace(1.0, np.floor(count[-1]), DRIVE_PASSAGES).astype(int))
+        ends = np.searchsorted(count, np.stack([turns - 1, turns], axis=1))
+        passages += [_passage(file, 1, slice(int(a), int(z)), 0) for a, z in ends]
     return HeldRun(
         run=run, slipping=bool(file.attrs["slipping"]), revolution=float(file.attrs["revolution"]), summary=means,
         branches=tuple(branches), passages=tuple(passages),

@@ -65,7 +65,7 @@ class Interpreted:
     """A kernel of a network as Python, between compiled kernels of the parts."""
 
     def __init__(self, function: Any, compiled: Any) -> None:
-        self._function = function
+        self._function, self.compiled = function, compiled
         self.py_func = getattr(compiled, "py_func", function)
 
     def __call__(self, *arguments: Any) -> Any:

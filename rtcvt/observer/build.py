@@ -7,18 +7,19 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rtcvt import quantity
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, near
 from rtcvt.kind import Unit, load_unit
 from rtcvt.model import STATE_OF_FMU, Model, Variable
 from rtcvt.network.generate import module_of, text_without
 from rtcvt.observer import kernels
-from rtcvt.observer.layout import DEVIATION, ESTIMATE, FACTOR, MEASURED, SPREAD, D, Window, Y
+from rtcvt.observer.layout import DEVIATION, ESTIMATE, FACTOR, MEASURED, SPREAD, D, Scale, Window, Y
 from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Row, Table
-from rtcvt.unitfile import Duration, Record, Solver, UnitFile, find_unit, own_file
+from rtcvt.unitfile import Duration, Record, Solver, UnitFile, own_file, shipped_units
 
 Quantity = float | str
 UNBOUNDED = 1e11  # of an input
+LEAST = 1e-12  # of a deviation that divides
 WIDEST = 100.0  # largest deviation, divided by that at the start
 
 
@@ -27,6 +28,7 @@ class Drift(Record):
 
     deviation: Quantity  # standard deviation at the start; of a drifting quantity also without measurements
     rate: Quantity = 0.0  # of the random walk: deviation after 1 s
+    model: Quantity = 0.0  # the model's own standard deviation in it, which no measurement reduces
     start: Quantity | None = None  # of an input, instead of the unit's own
 
 
@@ -42,7 +44,7 @@ class Observer(Unit):
     noise: dict[str, Quantity] = {}  # inputs with their standard deviations, anew in each step
     drift: dict[str, Drift] = {}  # parameters and inputs
     states: dict[str, Drift] = {}  # by default 10 % of a state's typical value at the start, and no walk
-    estimated: dict[str, str] = {}  # outputs, with the output that is the model's own standard deviation, or ""
+    estimated: dict[str, str] = {}  # outputs, with "[FACTOR ]OUTPUT", the model's own deviation, or ""
     window: Duration = 1.0  # of the innovation test
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
@@ -71,16 +73,39 @@ def build_observer(observer: Observer, fidelity: str = "rigid", substeps: int | 
         The unit has no kernels of its own, or a name or quantity is not one of the unit's.
     """
     del fidelity
-    key = own_file(observer.folder, observer.of, f"{observer.source}: of")
-    unit = load_unit(key or find_unit(observer.of, observer.folder))
-    if unit.kind in ("system", "observer"):
-        raise InputError(observer.source, "of", observer.of, "a unit, not a system or an observer")
-    part = unit.with_flanges(observer.flanges, f"{observer.source}: flanges").build(
-        observer.model, substeps, observer.parameters, observer.source
-    )
+    unit = unit_of(observer).with_flanges(observer.flanges, f"{observer.source}: flanges")
+    try:
+        part = unit.build(observer.model, substeps, observer.parameters)
+    except InputError as error:  # the key is one of this file, where it is its choice
+        _, key_of, value, allowed = error.parts
+        given = {"model": observer.model} | {f"parameters.{name}": v for name, v in observer.parameters.items()}
+        mine = next((k for k in given if k in (key_of, f"parameters.{key_of}")), None)
+        if mine is None:
+            raise
+        raise InputError(observer.source, mine, value, allowed) from None
     if part.foreign:
         raise InputError(observer.source, "of", observer.of, STATE_OF_FMU)
     return _Writer(observer, part).model()
+
+
+def unit_of(observer: Observer) -> Unit:
+    """The unit that is observed.
+
+    Raises
+    ------
+    InputError
+        There is no such unit, or it has no real-time model that can be observed.
+    """
+    key = own_file(observer.folder, observer.of, f"{observer.source}: of")
+    if key is None and observer.of not in shipped_units():
+        guess = near(observer.of, shipped_units())
+        raise InputError(
+            observer.source, "of", observer.of, f"a unit file in this folder, or one of the shipped units{guess}"
+        )
+    unit = load_unit(key or shipped_units()[observer.of])
+    if unit.kind == "observer" or not unit.models:
+        raise InputError(observer.source, "of", observer.of, "a unit with a real-time model that is no observer")
+    return unit
 
 
 class _Writer:
@@ -113,20 +138,35 @@ class _Writer:
         except InputError as error:
             raise InputError(self.observer.source, f"{key}.{name}", None, error.parts[3]) from None
 
-    def quantity(self, key: str, v: Variable, value: Quantity, least: float = 0.0) -> float:
-        """A standard deviation [SI]; `key` names the table of the file."""
+    def quantity(
+        self, key: str, v: Variable, value: Quantity, least: float = 0.0, what: str = "a standard deviation"
+    ) -> float:
+        """A number [SI]; `key` names it in the file."""
         try:
             found = quantity.to_si(value, v.unit)
         except ValueError as error:
-            raise InputError(self.observer.source, f"{key}.{v.name}", value, str(error)) from None
+            raise InputError(self.observer.source, key, value, str(error)) from None
         if not least <= found < UNBOUNDED:
-            raise InputError(self.observer.source, f"{key}.{v.name}", value, f"a standard deviation of {v.unit}, > 0")
+            allowed = f"{what} of {v.unit}, from {least:g} and below {UNBOUNDED:g}"
+            raise InputError(self.observer.source, key, value, allowed)
         return found
 
+    def own(self, name: str, given: str) -> tuple[float, float]:
+        """Numbers of `Own`, of ``"OUTPUT"``, ``"FACTOR OUTPUT"`` or ``""``."""
+        factor, _, output = given.rpartition(" ")
+        if not given:
+            return -1, 0.0
+        place = self.variable("estimated", output, "output").index
+        dimensionless = replace(self.part.variable(output, "output"), unit="1")
+        known = factor if not factor.replace(".", "", 1).isdigit() else float(factor)
+        return place, self.quantity(f"estimated.{name}", dimensionless, known or 1.0, what="a factor")
+
     def drift(self, key: str, v: Variable, given: Drift, widest: float) -> list[float]:
-        """Numbers of `D.SCALES`."""
-        start = self.quantity(key, v, given.deviation, 1e-12)
-        return [start, self.quantity(key, v, given.rate), widest * start]
+        """Numbers of `Scale`."""
+        of = f"{key}.{v.name}"
+        start = self.quantity(f"{of}.deviation", v, given.deviation, LEAST)
+        rate, own = self.quantity(f"{of}.rate", v, given.rate), self.quantity(f"{of}.model", v, given.model)
+        return [start, rate, widest * start, own]
 
     def model(self) -> Model:
         """The model."""
@@ -146,7 +186,12 @@ class _Writer:
             start = o.drift[v.name].start
             if start is not None and v.causality == "parameter":
                 raise InputError(o.source, f"drift.{v.name}.start", start, "none: the start is in [parameters]")
-            drift += [v.index, low, high, (v.start or 0.0) if start is None else self.quantity("drift", v, start, low)]
+            drift += [
+                v.index,
+                low,
+                high,
+                (v.start or 0.0) if start is None else self.quantity(f"drift.{v.name}.start", v, start, low, "a value"),
+            ]
             scales += self.drift("drift", v, o.drift[v.name], WIDEST)
         for s in part.states:
             given = o.states.get(s.name, Drift(deviation=0.1 * (s.nominal or 1.0)))
@@ -155,7 +200,7 @@ class _Writer:
         data[D.NOISY], data[D.N_FREE], data[D.N_MEASURED] = len(noisy), len(free), len(o.measured)
         data[D.N_ROWS], data[D.N_ESTIMATES] = n_z + len(self.outputs), n_z + len(estimated)
         data[D.N_ALL] = data[D.N_ROWS] + len(noisy)
-        data[D.N_COLUMNS] = n_z + len(noisy) + sum(rate > 0.0 for rate in scales[1::3])
+        data[D.N_COLUMNS] = n_z + len(noisy) + sum(rate > 0.0 for rate in scales[Scale.RATE :: len(Scale)])
         data[D.SAMPLES] = max(1, round(o.window / o.solver.step))
         data[D.N_P], data[D.N_U], data[D.N_X], data[D.N_START] = (
             len(part.p), len(inputs), len(part.states), len(part.states))  # fmt: skip
@@ -168,13 +213,12 @@ class _Writer:
         for v, _ in noisy:
             if v.name in drifting:
                 raise InputError(o.source, f"noise.{v.name}", None, "an input that does not drift")
-        data.table(D.NOISE, [n for v, value in noisy for n in (v.index, self.quantity("noise", v, value))])
+        data.table(D.NOISE, [n for v, value in noisy for n in (v.index, self.quantity(f"noise.{v.name}", v, value))])
         data.table(D.FREE, [v.index for v in free])
         data.table(D.OUTPUTS, [v.index for v in self.outputs])
         pairs = zip(self.outputs, o.measured.values(), strict=False)
-        data.table(D.DEVIATIONS, [self.quantity("measured", v, value, 1e-12) for v, value in pairs])
-        of = o.estimated.values()
-        data.table(D.OWN, [self.variable("estimated", own, "output").index if own else -1 for own in of])
+        data.table(D.DEVIATIONS, [self.quantity(f"measured.{v.name}", v, value, LEAST) for v, value in pairs])
+        data.table(D.OWN, [n for name, own in o.estimated.items() for n in self.own(name, own)])
         data.table(D.DATA, part.data.tolist())
         data[D.N_DATA] = len(part.data)
         return Model(
@@ -223,7 +267,8 @@ class _Writer:
 
 def _kernels(part: Model) -> dict[str, Any]:
     """Kernels of the observer of a unit, from those of the unit."""
-    given = {f"part_{what}": getattr(part, what) for what in ("initialise", "output", "step")}
+    kernels_of_part = {what: getattr(part, what) for what in ("initialise", "output", "step")}
+    given = {f"part_{what}": getattr(k, "compiled", k) for what, k in kernels_of_part.items()}  # of a system, too
     text = text_without(kernels, "unit", "filter")
     named = "\n".join(f"{name} {k.py_func.__module__}.{k.py_func.__qualname__}" for name, k in given.items())
     name = f"observer_{hashlib.sha256((text + named).encode()).hexdigest()[:16]}"

@@ -32,7 +32,20 @@ from rtcvt.kernel import FAILED, OK, kernel
 from rtcvt.model.places import end_of, entry
 from rtcvt.model.stepping import enter, leave
 from rtcvt.numerics.elementary import clip, exp
-from rtcvt.observer.layout import DRIFT_SIZE, WINDOW_SIZE, D, Drift, Window, Y
+from rtcvt.observer.layout import (
+    DRIFT_SIZE,
+    NOISE_SIZE,
+    OWN_SIZE,
+    SCALE_SIZE,
+    WINDOW_SIZE,
+    D,
+    Drift,
+    Noise,
+    Own,
+    Scale,
+    Window,
+    Y,
+)
 
 MOVE = 1e-2  # a: share of a standard deviation by which the unit is moved
 PREPARE, EVALUATE, ADVANCE = 0, 1, 2  # what `run` does
@@ -111,13 +124,31 @@ def place_at(j, size, h, x, u, p, data, work):
             value += size * c * x[at(i, j, n_z)]
         work[place_of(i, data)] = value
     if j >= n_z:
-        work[noisy(j - n_z, data)] += size * data[entry(D.NOISE, data) + 2 * (j - n_z) + 1]
+        work[noisy(j - n_z, data)] += size * data[noise(j - n_z, data) + Noise.DEVIATION]
 
 
 @kernel
 def noisy(k, data):
     """Place in work of a noisy input."""
-    return entry(D.W_U, data) + entry(entry(D.NOISE, data) + 2 * k, data)
+    return entry(D.W_U, data) + entry(noise(k, data) + Noise.PLACE, data)
+
+
+@kernel
+def noise(k, data):
+    """Place of the record of a noisy input."""
+    return entry(D.NOISE, data) + NOISE_SIZE * k
+
+
+@kernel
+def own(k, data):
+    """Place of the model's own standard deviation of an estimated output."""
+    return entry(D.OWN, data) + OWN_SIZE * k
+
+
+@kernel
+def scale(i, data):
+    """Place of what is not known of a drifting quantity or a state."""
+    return entry(D.SCALES, data) + SCALE_SIZE * i
 
 
 @kernel
@@ -169,7 +200,7 @@ def predict(what, t, h, x, u, p, data, work):
     for k in range(entry(D.NOISY, data)):
         row = entry(D.N_ROWS, data) + k
         work[w_value + row] = 0.0
-        work[w_s + row * columns + n_z + k] = data[entry(D.NOISE, data) + 2 * k + 1]
+        work[w_s + row * columns + n_z + k] = data[noise(k, data) + Noise.DEVIATION]
     for j in range(n_z + entry(D.NOISY, data)):
         size = MOVE
         good = moved(what, j, size, t, h, x, u, p, data, work)
@@ -188,7 +219,7 @@ def predict(what, t, h, x, u, p, data, work):
 @kernel
 def kept(i, h, data):
     """c: what is kept of the distance of a drifting quantity from its start value."""
-    ratio = data[entry(D.SCALES, data) + 3 * i + 1] / data[entry(D.SCALES, data) + 3 * i]
+    ratio = data[scale(i, data) + Scale.RATE] / data[scale(i, data) + Scale.DEVIATION]
     return exp(-0.5 * h * ratio * ratio)
 
 
@@ -208,21 +239,22 @@ def correct(k, value, data, work):
     w_value = entry(D.W_VALUE, data)
     row = entry(D.N_Z, data) + k
     f = w_s + row * columns
+    used = entry(D.N_Z, data) + entry(D.NOISY, data)  # columns of walks are still zero
     r = data[entry(D.DEVIATIONS, data) + k]
-    length = norm(f, columns, work)
+    length = norm(f, used, work)
     alpha = length * length + r * r
     innovation = value - work[w_value + row]
     gamma = 1.0 / (1.0 + r / math.sqrt(alpha))
     for i in range(entry(D.N_ALL, data)):
         part = 0.0
-        for j in range(columns):
+        for j in range(used):
             part += work[w_s + i * columns + j] * work[f + j]
         part /= alpha
         work[w_value + i] += part * innovation
         if i != row:
-            for j in range(columns):
+            for j in range(used):
                 work[w_s + i * columns + j] -= gamma * part * work[f + j]
-    for j in range(columns):
+    for j in range(used):
         work[f + j] *= 1.0 - gamma * length * length / alpha
     return innovation / alpha * innovation
 
@@ -242,14 +274,13 @@ def walk(h, x, data, work):
     n_z = entry(D.N_Z, data)
     columns = entry(D.N_COLUMNS, data)
     w_s = entry(D.W_S, data)
-    scales = entry(D.SCALES, data)
     column = n_z + entry(D.NOISY, data)
     for i in range(n_z):
-        if data[scales + 3 * i + 1] > 0.0:
-            work[w_s + i * columns + column] = data[scales + 3 * i + 1] * math.sqrt(h)
+        if data[scale(i, data) + Scale.RATE] > 0.0:
+            work[w_s + i * columns + column] = data[scale(i, data) + Scale.RATE] * math.sqrt(h)
             if i < entry(D.DRIFTING, data):
                 c = kept(i, h, data)
-                work[w_s + i * columns + column] = data[scales + 3 * i] * math.sqrt(1.0 - c * c)
+                work[w_s + i * columns + column] = data[scale(i, data) + Scale.DEVIATION] * math.sqrt(1.0 - c * c)
             column += 1
     for i in range(n_z):
         v = w_s + i * columns + i
@@ -268,7 +299,7 @@ def walk(h, x, data, work):
                     work[other + j] -= share * work[v + j]
             work[v] = diagonal
         whole = norm(w_s + i * columns, i + 1, work)
-        most = data[scales + 3 * i + 2]
+        most = data[scale(i, data) + Scale.WIDEST]
         share = most / whole if whole > most else 1.0
         for j in range(i + 1):
             x[at(i, j, n_z)] = share * work[w_s + i * columns + j]
@@ -320,7 +351,7 @@ def initialise(p, data, u, x, work):
     for i in range(n_q, n_z):
         x[i] = work[entry(D.W_START, data) + i - n_q]
     for i in range(n_z):
-        x[at(i, i, n_z)] = data[entry(D.SCALES, data) + 3 * i]
+        x[at(i, i, n_z)] = data[scale(i, data) + Scale.DEVIATION]
     status = predict(EVALUATE, 0.0, 0.0, x, u, p, data, work)
     keep_deviations(x, data, work)
     return status
@@ -341,12 +372,13 @@ def output(t, x, u, p, data, y, work):
     moved(EVALUATE, 0, 0.0, t, 0.0, x, u, p, data, work)
     for i in range(n):
         y[i] = work[place_of(i if i < n_z else i + entry(D.N_MEASURED, data), data)]
-        y[n + i] = x[at(n_z, i, n_z)]
-        if i >= n_z:
-            own = entry(entry(D.OWN, data) + i - n_z, data)
-            if own >= 0:
-                known = work[entry(D.W_Y, data) + own]
-                y[n + i] = math.sqrt(y[n + i] * y[n + i] + known * known)
+        known = 0.0
+        if i < n_z:
+            known = data[scale(i, data) + Scale.MODEL]
+        elif data[own(i - n_z, data) + Own.PLACE] >= 0.0:
+            known = work[entry(D.W_Y, data) + entry(own(i - n_z, data) + Own.PLACE, data)]
+            known *= data[own(i - n_z, data) + Own.FACTOR]
+        y[n + i] = math.sqrt(x[at(n_z, i, n_z)] * x[at(n_z, i, n_z)] + known * known)
     w = entry(D.N_OWN_X, data) - WINDOW_SIZE
     y[2 * n + Y.CHI2] = x[w + Window.LAST]
     y[2 * n + Y.INCONSISTENT] = x[w + Window.FAILED]

@@ -20,9 +20,9 @@ class D(Places):
     PARAMETERS = "drifting parameters, which come first"
     DRIFT = "table: `Drift` of each"
     N_Z = "drifting quantities and states of the unit"
-    SCALES = "table: deviation at the start, rate of the random walk [1/sqrt(s)], largest deviation of each of these"
+    SCALES = "table: `Scale` of each of these"
     NOISY = "noisy inputs of the unit"
-    NOISE = "table: place among the unit's inputs and standard deviation of each"
+    NOISE = "table: `Noise` of each"
     N_FREE = "inputs of the unit that do not drift"
     FREE = "table: places of these among the unit's inputs"
     N_MEASURED = "measured outputs"
@@ -30,7 +30,7 @@ class D(Places):
     N_ALL = "these and the noisy inputs"
     OUTPUTS = "table: place among the unit's outputs of each row after N_Z"
     DEVIATIONS = "table: standard deviation of each measured output"
-    OWN = "table: place of the model's own standard deviation of each estimated output, or -1"
+    OWN = "table: `Own` of each estimated output"
     N_COLUMNS = "columns of the factor: N_Z, noisy inputs, walks"
     N_ESTIMATES = "estimates: N_Z and estimated outputs"
     SAMPLES = "steps in a window of the innovation test"
@@ -63,6 +63,29 @@ class Drift(Places):
     START = "of an input; that of a parameter is the parameter"
 
 
+class Scale(Places):
+    """What is not known of a drifting quantity or a state."""
+
+    DEVIATION = "at the start"
+    RATE = "of the random walk [1/sqrt(s)]"
+    WIDEST = "largest deviation"
+    MODEL = "the model's own deviation, constant"
+
+
+class Noise(Places):
+    """A noisy input."""
+
+    PLACE = "among the unit's inputs"
+    DEVIATION = "in each step"
+
+
+class Own(Places):
+    """The model's own standard deviation of an estimated output."""
+
+    PLACE = "among the unit's outputs, or -1"
+    FACTOR = "that it is multiplied by"
+
+
 class Window(Rows):
     """States of the innovation test, the last ones."""
 
@@ -86,4 +109,4 @@ ESTIMATE = "estimate."
 DEVIATION = "deviation."
 SPREAD = Row("deviation.{name}", "1", "standard deviation of {name} without the model's own", nominal=1.0)
 FACTOR = Row("factor[{i},{j}]", "1", "root of the covariance, row of {name}", nominal=1.0)
-DRIFT_SIZE, WINDOW_SIZE = len(Drift), len(Window)
+DRIFT_SIZE, SCALE_SIZE, NOISE_SIZE, OWN_SIZE, WINDOW_SIZE = map(len, (Drift, Scale, Noise, Own, Window))

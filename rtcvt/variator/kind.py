@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rtcvt.errors import ask
-from rtcvt.kind import Kind, Option, Task, help_texts, lazily
+from rtcvt.kind import RUNS, Kind, Option, Task, help_texts, lazily
 from rtcvt.quantity import to_si
 
 
@@ -60,7 +60,7 @@ KIND = Kind(
         lazily("rtcvt.offline.variator.check_task:check"),
         options=(
             Option("fresh", "Repeat the runs of the full model, in a folder next to the report.", bool, False),
-            Option("runs", "Against the runs of this folder, or those that match 'runs/sweep-*.h5'.", metavar="DIR"),
+            RUNS,
             Option(
                 "pool", "Together with the errors in this file, which --json has written.", Path, metavar="FILE.json"
             ),

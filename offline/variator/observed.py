@@ -1,0 +1,190 @@
+"""The check of an observer of a variator: it follows recordings of the full model, whose friction may be another one.
+
+Recordings are drives, runs of a case of the full model's unit file, and transients of held-out runs. Measured outputs
+and noisy inputs get white noise with the standard deviations of the observer's file. The observer starts at the right
+ratio and speed, without the load, and with friction `STARTS` off by turns; the pulleys have the full model's inertia
+and neither bearings nor seals nor oil.
+
+Errors are estimate - truth: friction is that of the recording's flanks over that of the laws; slip is 1 - i omega_O/
+omega_I; the flank's peak is the largest value of the mean field over a passage, against the mean estimate over it.
+Friction is observable where its own standard deviation is below `OBSERVABLE`. A band of 90 % has +- 1.645 deviations.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from rtcvt.errors import InputError
+from rtcvt.html import page, table, text
+from rtcvt.kind import Checked, Progress
+from rtcvt.observer.build import Observer, unit_of
+from rtcvt.offline.variator.check_task import matching, tables_of
+from rtcvt.offline.variator.heldout import HeldRun, condense, read_heldout, write_heldout
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import simulate
+from rtcvt.variator.build import reduced_path
+from rtcvt.variator.reduced.file import read_reduced
+from rtcvt.variator.unit import Variator
+
+Array = NDArray[np.float64]
+
+SENSORS = {  # of inputs: column of a recording and standard deviation of the noise, in each step
+    "primary.tau": ("tau_I", 2.0), "clamp.primary.F": ("F_I", 100.0), "clamp.secondary.F": ("F_O", 100.0),
+    "measured.primary.w": ("omega_I", 0.1), "measured.secondary.w": ("omega_O", 0.1),
+    "measured.ratio.i": ("ratio", 5e-3),
+}  # fmt: skip
+OBSERVABLE = 0.12  # largest standard deviation of friction that claims to know it
+QUANTITIES = {"friction": "belt.friction", "slip": "belt.slip", "ratio": "ratio.i", "flank force": "peak.flank_normal"}
+LIMITS = {  # of figures, from and to
+    "error of known friction, 90 %": (0.0, 0.05),
+    "error of flank force, 95 %": (0.0, 0.1),
+    "error of flank force, largest": (0.0, 0.1),
+    **{f"{name} in band": (0.85, 0.95) for name in ("friction", "slip", "ratio", "flank force")},
+    "step, us": (0.0, 40.0),
+}
+STARTS = (0.87, 1.15)  # of friction, by the truth
+BEFORE = 0.3  # [s] that a transient's first values last before it
+SKIPPED = 0.35  # [s] of the start that does not count
+SHORTEST = 0.1  # [s] of a transient that is followed
+BAND = 1.645
+
+
+class Followed(NamedTuple):
+    """A recording that was followed; errors and standard deviations by name of `QUANTITIES`, of forces relative.
+
+    time [s] of friction, slip and ratio; chi2: mean squares of innovations; step: time of a step [s].
+    """
+
+    name: str
+    belt: str
+    friction: float
+    time: Array
+    errors: dict[str, Array]
+    deviations: dict[str, Array]
+    chi2: Array
+    step: float
+
+    def as_numbers(self) -> dict[str, Any]:
+        """For JSON."""
+        found: dict[str, Any] = {"name": self.name, "belt": self.belt, "true_friction": self.friction}
+        found |= {"time_s": float(self.time[-1]), "chi2": float(np.median(self.chi2)), "step_us": 1e6 * self.step}
+        for name, e in self.errors.items():
+            s = self.deviations[name]
+            if len(e):
+                found[name] = {
+                    "rms": float(np.sqrt(np.mean(e**2))), "median": float(np.median(abs(e))),
+                    "largest": float(abs(e).max()), "within": float(np.mean(abs(e) < BAND * s)),
+                    "last": float(e[-1]), "last_deviation": float(s[-1]), "least_deviation": float(s.min()),
+                }  # fmt: skip
+        return found
+
+
+def follow(unit: Observer, held: HeldRun, friction: float, start: float, J: float, seed: int = 1) -> Followed:
+    """Let the observer follow the first branch of a run.
+
+    Parameters
+    ----------
+    unit, held : Observer, HeldRun
+        The observer and the recording.
+    friction, start : float
+        That of the recording by that of the laws, and the estimate at the start by that.
+    J : float
+        Moment of inertia of a pulley [kg m2].
+    seed : int
+        Of the noise.
+
+    Raises
+    ------
+    InputError
+        The observer has not the inputs and outputs of `SENSORS` and `QUANTITIES`.
+    """
+    series, model, h = held.branches[0], unit.build(), unit.solver.step
+    lead = 0.0 if held.drive else BEFORE
+    n = math.floor((series["time"][-1] + lead) / h)
+    time: Array = np.arange(n + 1.0) * h - lead
+    rng, u = np.random.default_rng(seed), {}
+    for name, (column, noise) in SENSORS.items():
+        u[name] = np.interp(time, series["time"], series[column]) + noise * rng.standard_normal(n + 1)
+    dry = {f"{side}.{name}": 0.0 for side in ("primary", "secondary")
+           for name in ("b", "bearing.f_0", "bearing.f_1", "seal.d", "sheave.dip")}  # fmt: skip
+    begin = {"belt.friction": friction * start, "ratio.start": series["ratio"][0], "primary.J": J, "secondary.J": J,
+             "primary.w_start": series["omega_I"][0]}  # fmt: skip
+    scenario = Scenario(name=held.run.name, duration=n * h)
+    run = simulate(model, scenario, parameters={k: float(v) for k, v in (dry | begin).items()}, inputs=u)
+    rows = time > SKIPPED - lead
+    ratio, omega_I, omega_O = (np.interp(time, series["time"], series[k]) for k in ("ratio", "omega_I", "omega_O"))
+    true = {"friction": friction, "slip": 1.0 - ratio * omega_O / omega_I, "ratio": ratio}
+    errors = {name: (run[f"estimate.{QUANTITIES[name]}"] - value)[rows] for name, value in true.items()}
+    deviations = {name: run[f"deviation.{QUANTITIES[name]}"][rows] for name in true}
+    peak = QUANTITIES["flank force"]
+    found = []
+    for p in held.passages:
+        there = (time > p.start) & (time <= p.stop) & rows
+        if p.phase == 1 and there.any():
+            found.append([run[f"{what}.{peak}"][there].mean() for what in ("estimate", "deviation")])
+            found[-1] = [value / p.fields["flank_normal"].max() for value in found[-1]]
+    of_truth, deviations["flank force"] = np.array(found).reshape(-1, 2).T
+    errors["flank force"] = of_truth - 1.0
+    chi2, step = run["innovation.chi2"][rows], float(np.median(run.step_cost))
+    return Followed(held.run.name, held.run.settings.model, friction, time[rows], errors, deviations, chi2, step)
+
+
+def figures(found: Sequence[Followed]) -> dict[str, float]:
+    """`LIMITS` by name, over all recordings; a band's share is the mean over recordings. NaN: nothing is observable."""
+    known = abs(np.concatenate([f.errors["friction"][f.deviations["friction"] < OBSERVABLE] for f in found]))
+    flank = abs(np.concatenate([f.errors["flank force"] for f in found]))
+    shares = {
+        name: np.mean([np.mean(abs(f.errors[name]) < BAND * f.deviations[name]) for f in found if len(f.errors[name])])
+        for name in QUANTITIES
+    }
+    claimed = np.quantile(known, 0.9) if len(known) else np.nan
+    step = 1e6 * np.median([f.step for f in found])
+    values = [claimed, np.quantile(flank, 0.95), flank.max(), *shares.values(), step]
+    return {name: float(v) for name, v in zip(LIMITS, values, strict=True)}
+
+
+def check(unit: Observer, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """Follow the recordings that ship with the reduced model of the variator, or those that match ``runs``."""
+    inside = unit_of(unit)
+    if not isinstance(inside, Variator) or inside.controller is not None:
+        raise InputError(unit.source, "of", unit.of, "a variator: only its full model is on record")
+    path, tables = reduced_path(inside), []
+    if given["runs"] is None:
+        there = (*tables_of(path).values(), *sorted(path.parent.glob(f"{path.stem}_drive*.h5")))
+        tables = [read_heldout(file) for file in there if file.exists()]
+    for file in () if given["runs"] is None else matching(given["runs"]):
+        tables += condense([file]).values()
+        write_heldout(tables[-1], given["report"].with_name(f"{given['report'].stem}_{file.stem}.h5"))
+    mu, low, high = read_reduced(path).constants["mu"], inside.ratio.min, inside.ratio.max
+    runs = [(t, r, r.branches[0]) for t in tables for r in t.runs if r.branches and (r.drive or r.transient)]
+    runs = [run for run in runs if low <= run[2]["ratio"][0] <= high and run[2]["time"][-1] > SHORTEST]
+    found = []
+    for k, (t, r, _) in enumerate(runs):
+        progress(f"following {r.run.name}", k, len(runs))
+        sheaves, belt = t.parameters["sheaves"], t.parameters["belt"]
+        found.append(follow(unit, r, belt["mu"] / mu, STARTS[k % 2], float(sheaves["J"]), k))
+    if not found:
+        raise InputError("--runs", "", given["runs"], f"drives or transients of more than {SHORTEST:g} s")
+    known, numbers = figures(found), [f.as_numbers() for f in found]
+    total = [(name, f"{known[name]:.3g}", f"{low:g} to {high:g}") for name, (low, high) in LIMITS.items()]
+    missed = [f"{name}: {value}, {allowed} is allowed" for name, value, allowed in total
+              if not LIMITS[name][0] <= known[name] <= LIMITS[name][1]]  # fmt: skip
+    others = list(QUANTITIES)[1:]
+    each = []
+    for f in numbers:
+        last = f"{f['friction']['last']:+.1%} +- {f['friction']['last_deviation']:.1%}"
+        shares = (f"{f[q]['rms']:.2%}, {f[q]['within']:.0%}" if q in f else "" for q in others)
+        each.append((f["name"], f["belt"], f"{f['time_s']:.1f}", f"{f['true_friction']:.3f}", last, *shares))
+    head = ("recording", "belt", "s", "friction", "error at the end", *(f"{q}: error, in band" for q in others))
+    lines, body = [], ""
+    for columns, rows in (((f"{len(found)} recordings", "value", "allowed"), total), (head, each)):
+        lines.append(Table(*columns))
+        for row in rows:
+            lines[-1].add_row(*row)
+        body += table(columns, [[text(cell) for cell in row] for row in rows])
+    data = {"unit": unit.name, "failures": missed, "figures": known, "recordings": numbers}
+    return Checked(page(f"{unit.name}: errors", f"<main>{body}</main>"), data, lines, missed, "missed")

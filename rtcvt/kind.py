@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from rtcvt.scenario import Scenario
 
 __all__ = [
-    "DURATION", "ELEMENTS", "RESUME", "RUNS", "Campaigned", "Checked", "Kind", "Option", "Progress", "Run", "Shown", "Task",
-    "Unit", "cell", "help_texts", "kind_named", "kind_of_file", "kinds", "lacking", "lazily", "load_unit", "names_of",
+    "DURATION", "ELEMENTS", "RESUME", "RUNS", "Campaigned", "Checked", "Kind", "Option", "Progress", "Run", "Shown",
+    "Task", "Unit", "cell", "help_texts", "kind_named", "kind_of_file", "kinds", "lacking", "lazily", "load_unit",
+    "names_of",
     "register",
 ]  # fmt: skip
 

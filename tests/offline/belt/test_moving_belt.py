@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from rtcvt.belt.geometry import belt_path
 from rtcvt.belt.layout import Cell, D
-from rtcvt.belt.unit import MovingModel
+from rtcvt.belt.unit import MovingModel, Patch
 from rtcvt.cli import app
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -380,10 +380,13 @@ def test_a_belt_as_fast_as_its_waves_is_refused():
         moving_run.simulate(fast, Scenario(name="s", duration=2e-3, inputs={"P1.w": -219.0}), None, lambda *_: None)
 
 
-def test_a_tensioner_is_refused():
+def test_a_tensioner_and_a_patch_are_refused():
     unit = load_unit("accessory_6pk")
     with pytest.raises(InputError, match=r"arm.*fixed pulleys|decoupler.*fixed pulleys"):
         moving_run.build(unit)
+    oiled = load_unit("two_pulley_belt").model_copy(update={"patch": (Patch(stretch=(0.0, 0.1), mu_share=0.5),)})
+    with pytest.raises(InputError, match="one friction of each pulley"):
+        moving_run.build(oiled)
 
 
 def test_the_command_runs_it_and_other_kinds_refuse_it(tmp_path, monkeypatch):

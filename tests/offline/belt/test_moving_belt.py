@@ -372,7 +372,7 @@ def test_a_tensioner_and_a_patch_are_refused():
     with pytest.raises(InputError, match=r"arm.*fixed pulleys|decoupler.*fixed pulleys"):
         moving_run.build(unit)
     oiled = load_unit("two_pulley_belt").model_copy(update={"patch": (Patch(stretch=(0.0, 0.1), mu_share=0.5),)})
-    with pytest.raises(InputError, match=r"patch.*one friction"):
+    with pytest.raises(InputError, match="one friction of each pulley"):
         moving_run.build(oiled)
 
 

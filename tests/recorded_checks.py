@@ -286,10 +286,11 @@ def without_signals(unit: Unit, at: Instance) -> Instance:
 
 
 def orders_of_system(unit: Unit, at: Instance, duration: float = 0.02) -> tuple[float, float]:
-    """Orders in which steps of 1, 1/2 and 1/4 ms of its machines approach each other: of states, torques at flanges."""
-    found = []
+    """Orders in which its machines' internal steps, whole, halved and in quarters, approach each other: of states,
+    torques at flanges."""
+    found, whole = [], 1e-3 / max(c.substeps or 1 for c in unit.components.values())
     with interpreted():
-        for step in (1e-3, 5e-4, 2.5e-4):
+        for step in (whole, whole / 2, whole / 4):
             one = without_signals(unit, at)
             for _ in range(round(duration / step)):
                 one.step(step)

@@ -47,7 +47,7 @@ LIMITS = {  # of figures, from and to
     "step, us": (0.0, 40.0),
 }
 STARTS = (0.87, 1.15)  # of friction, by the truth
-BEFORE = 0.3  # [s] that a transient's first values last before it
+LEAD = 0.3  # [s] that a transient's first values last before it
 SKIPPED = 0.35  # [s] of the start that does not count
 SHORTEST = 0.1  # [s] of a transient that is followed
 BAND = 1.645
@@ -103,7 +103,7 @@ def follow(unit: Observer, held: HeldRun, friction: float, start: float, J: floa
         The observer has not the inputs and outputs of `SENSORS` and `QUANTITIES`.
     """
     series, model, h = held.branches[0], unit.build(), unit.solver.step
-    lead = 0.0 if held.drive else BEFORE
+    lead = 0.0 if held.drive else LEAD
     n = math.floor((series["time"][-1] + lead) / h)
     time: Array = np.arange(n + 1.0) * h - lead
     rng, u = np.random.default_rng(seed), {}

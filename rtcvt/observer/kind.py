@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from rtcvt.kind import RUNS, Kind, Task, lazily
+from rtcvt.kind import RUNS, Kind, Task, help_texts, lazily
 
 
 def _files_beside(observer: Any) -> list[Path]:
@@ -14,14 +14,6 @@ def _files_beside(observer: Any) -> list[Path]:
     return [own, *load_unit(own).files_beside] if own.is_file() else []
 
 
-HELP = """
-An observer of a variator follows recordings of the full model with noise: drives, and transients of the runs that the
-variator is checked with. --runs follows other runs and writes their tables next to the report. Exits with code 1 if a
-limit is exceeded.
-
-[bold]JSON keys of an observer:[/] unit, failures, figures (name, value, limit: a range), recordings: name, belt,
-true_friction, time_s, chi2, and by quantity rms, median, largest, within (share of errors in the band of 90 %), last
-(error), last_deviation, least_deviation; step_us."""
 KIND = Kind(
     names=("observer",),
     title="observers",
@@ -30,5 +22,5 @@ KIND = Kind(
     build=lazily("rtcvt.observer.build:build_observer"),
     page=lazily("rtcvt.part:page"),
     files_beside=_files_beside,
-    check=Task(lazily("rtcvt.offline.variator.observed:check"), options=(RUNS,), help=HELP),
+    check=Task(lazily("rtcvt.offline.variator.observed:check"), options=(RUNS,), help=help_texts(__file__)["check"]),
 )

@@ -21,6 +21,7 @@ def test_there_are_notebooks():
         "electric_car",
         "toroidal_variator",
         "predictive_control",
+        "tuned_slip_control",
     }
 
 

@@ -15,6 +15,7 @@ def test_there_are_notebooks():
         "gear_train", "ratio_control", "supplied_tcu", "full_model", "slider_on_a_rod", "reduced_rod",
         "electric_car", "toroidal_variator",
         "predictive_control",
+        "tuned_slip_control",
     }  # fmt: skip
 
 

@@ -117,7 +117,7 @@ def follow(unit: Observer, held: HeldRun, friction: float, start: float, J: floa
     run = simulate(model, scenario, parameters={k: float(v) for k, v in (dry | begin).items()}, inputs=u)
     rows = time > SKIPPED - lead
     ratio, omega_I, omega_O = (np.interp(time, series["time"], series[k]) for k in ("ratio", "omega_I", "omega_O"))
-    true = {"friction": friction, "slip": 1.0 - ratio * omega_O / omega_I, "ratio": ratio}
+    true: dict[str, Any] = {"friction": friction, "slip": 1.0 - ratio * omega_O / omega_I, "ratio": ratio}
     errors = {name: (run[f"estimate.{QUANTITIES[name]}"] - value)[rows] for name, value in true.items()}
     deviations = {name: run[f"deviation.{QUANTITIES[name]}"][rows] for name in true}
     peak = QUANTITIES["flank force"]

@@ -301,11 +301,9 @@ ENDED = script("cli", "ended")
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 1), slow("SIGHUP", 1)])
 def test_a_signal_that_a_library_swallows_comes_again(name, code):
     """It comes until something is being cleaned up, and does not disturb that."""
-    began = time.monotonic()
     done = subprocess.run([sys.executable, "-c", ENDED, name], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (code, "cleaned\n")
     assert "Traceback" not in done.stderr
-    assert time.monotonic() - began < 5.0
 
 
 CODE = """

@@ -899,8 +899,9 @@ static Status deserialize(Instance *I, const void *bytes, size_t size, void **st
    `x_tangent` how the start state follows them and the inputs. */
 static void start_tangents(Instance *I)
 {
-    static double none[N_U + 1];
+    double none[N_U + 1];
     bool starts = I->mode == INITIALIZATION;
+    memset(none, 0, sizeof none);
     memset(I->work_tangent, 0, sizeof I->work_tangent);
     rt_initialise_tangent(I->p, I->p_tangent, DATA, I->u, starts ? I->u_tangent : none, I->x_scratch,
                           starts ? I->x_tangent : I->dx_tangent, I->work_scratch, I->work_tangent);

@@ -8,7 +8,8 @@ The table has for each run
 - the mean of the fields `KEPT` over passages: the windows, and in a branch of several revolutions `PASSAGES` single
   revolutions spread over it, each with the operating point there.
 
-A drive, a run of a case of the unit file, has no branches: the run itself is stored as one, with `DRIVE_PASSAGES`.
+A drive, a run of a case of the unit file with changing inputs, has no branches: the run itself is stored as one, with
+`DRIVE_PASSAGES`.
 
 Fields are stored as float32 of which the last 12 bits of 23 are rounded off (2.4e-4 of the value), which packs them to
 half the size. Everything else is stored as float32, too; the rounding is far below the scatter of the full model.
@@ -101,8 +102,8 @@ class HeldRun:
 
     @property
     def drive(self) -> bool:
-        """Whether it is a run of a case."""
-        return isinstance(self.run.start, Case)
+        """Whether it is a run of a case whose inputs change."""
+        return isinstance(self.run.start, Case) and bool(self.branches)
 
     @property
     def transient(self) -> bool:
@@ -176,7 +177,8 @@ def _condensed(file: h5py.File) -> HeldRun:
     phase, time = file["phase"][()], file["time"][()]
     steady = frames_of(file, STEADY)
     passages, branches = [], []
-    for window in () if isinstance(run.start, Case) else (BEFORE, STEADY):
+    drive = isinstance(run.start, Case) and bool(np.ptp(file["inputs"][:, 3:5], axis=0).any())
+    for window in () if drive else (BEFORE, STEADY):
         rows = frames_of(file, window)
         point = {k: float(means[k][window]) for k in POINT}
         end = time[steady.stop - 1]
@@ -196,7 +198,7 @@ def _condensed(file: h5py.File) -> HeldRun:
         for rows in parts:
             if rows.stop - rows.start > 4:
                 passages.append(_passage(file, 1 + k, rows, frames[0]))
-    if isinstance(run.start, Case):
+    if drive:
         values = _columns(file, slice(0, len(time)))
         branches.append(Series({k: a.astype(float) for k, a in values.items()}, int(file["ended"][0])))
         count = file["crossings"][()] / belt_of(file)["N_E"]  # revolutions

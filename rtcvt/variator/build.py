@@ -123,7 +123,9 @@ def find_reduced(name: str, folder: Path, source: str, key: str = "") -> Path:
     if own is not None:
         return own
     shipped_in = Path(str(resources.files("rtcvt"))) / "reduced"
-    shipped = {f.stem: f for f in sorted(shipped_in.glob("*.h5")) if "_heldout" not in f.stem}
+    shipped = {
+        f.stem: f for f in sorted(shipped_in.glob("*.h5")) if "_heldout" not in f.stem and "_drive" not in f.stem
+    }
     if name not in shipped:
         raise InputError(
             source, key, name, f"a file, or a shipped model: {', '.join(shipped)}{ending(folder / name, '.h5')}"

@@ -118,8 +118,7 @@ class Ring(Record):
     bending_factor: Annotated[float, Field(gt=0.0)] = 1.0  # on EI of layers that slide freely, to see its effect
     axial_time: Time  # damping / stiffness
     bending_time: Time  # damping / stiffness
-    # beam of (6.1.1), Cosserat rod of (6.2), or this rod on its modes (6.3), to compare them
-    rod: Literal["rcm", "cosserat", "projected"] = "rcm"
+    rod: Literal["rcm", "cosserat", "projected"] = "rcm"  # beam (6.1.1), Cosserat rod (6.2) or this on its modes (6.3)
     rotatory_factor: Positive = 1.0  # of the Cosserat rod, on a layer's rotatory inertia: allows larger steps
     modes: Annotated[int, Field(ge=1, le=500)] = 20  # of the projected rod
     snapshots: str | None = None  # file of a run of this belt next to the unit file, which gives the modes

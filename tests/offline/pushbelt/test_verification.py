@@ -295,7 +295,7 @@ def test_a_failed_run_is_reported_and_its_signatures_left_out(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(("run", "revolutions", "why"), [
-    (ch.ChapterRun(name="wild", case="OD", N_E=110, N_B=52, steps=10), 0.1, "the belt left its place after"),
+    (ch.ChapterRun(name="wild", case="OD", N_E=110, N_B=52, steps=10), 0.1, "the belt left its place in frame"),
     (ch.ChapterRun(name="short", case="OD", N_E=110, N_B=52), 0.1, "0.1. revolutions, two are needed")])  # fmt: skip
 def test_why_a_run_has_no_result(tmp_path: Path, run: ch.ChapterRun, revolutions: float, why: str) -> None:
     assert re.match(why, verification._make(UNIT, run, revolutions, tmp_path / "run.h5"))

@@ -29,23 +29,11 @@ Standard deviations grow up to a largest one. `part_initialise`, `part_output` a
 import math
 
 from rtcvt.kernel import FAILED, OK, kernel
+from rtcvt.model.accessors import row
 from rtcvt.model.places import end_of, entry
 from rtcvt.model.stepping import enter, leave
 from rtcvt.numerics.elementary import clip, exp
-from rtcvt.observer.layout import (
-    DRIFT_SIZE,
-    NOISE_SIZE,
-    OWN_SIZE,
-    SCALE_SIZE,
-    WINDOW_SIZE,
-    D,
-    Drift,
-    Noise,
-    Own,
-    Scale,
-    Window,
-    Y,
-)
+from rtcvt.observer.layout import WINDOW_SIZE, D, Drift, Noise, Own, Scale, Window, Y
 
 MOVE = 1e-2  # a: share of a standard deviation by which the unit is moved
 PREPARE, EVALUATE, ADVANCE = 0, 1, 2  # what `run` does
@@ -127,34 +115,16 @@ def place_at(j, size, h, x, u, p, data, work):
         work[noisy(j - n_z, data)] += size * data[noise(j - n_z, data) + Noise.DEVIATION]
 
 
+noise = row("noise", D.NOISE, Noise)  # place of the record of a noisy input
+own = row("own", D.OWN, Own)  # place of the model's own standard deviation of an estimated output
+scale = row("scale", D.SCALES, Scale)  # place of what is not known of a drifting quantity or a state
+drift = row("drift", D.DRIFT, Drift)  # place of the record of a drifting quantity
+
+
 @kernel
 def noisy(k, data):
     """Place in work of a noisy input."""
     return entry(D.W_U, data) + entry(noise(k, data) + Noise.PLACE, data)
-
-
-@kernel
-def noise(k, data):
-    """Place of the record of a noisy input."""
-    return entry(D.NOISE, data) + NOISE_SIZE * k
-
-
-@kernel
-def own(k, data):
-    """Place of the model's own standard deviation of an estimated output."""
-    return entry(D.OWN, data) + OWN_SIZE * k
-
-
-@kernel
-def scale(i, data):
-    """Place of what is not known of a drifting quantity or a state."""
-    return entry(D.SCALES, data) + SCALE_SIZE * i
-
-
-@kernel
-def drift(i, data):
-    """Place of the record of a drifting quantity."""
-    return entry(D.DRIFT, data) + DRIFT_SIZE * i
 
 
 @kernel

@@ -109,4 +109,4 @@ ESTIMATE = "estimate."
 DEVIATION = "deviation."
 SPREAD = Row("deviation.{name}", "1", "standard deviation of {name} without the model's own", nominal=1.0)
 FACTOR = Row("factor[{i},{j}]", "1", "root of the covariance, row of {name}", nominal=1.0)
-DRIFT_SIZE, SCALE_SIZE, NOISE_SIZE, OWN_SIZE, WINDOW_SIZE = map(len, (Drift, Scale, Noise, Own, Window))
+WINDOW_SIZE = len(Window)

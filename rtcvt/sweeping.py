@@ -127,6 +127,8 @@ def design(
     if samples is not None:
         if not 1 <= samples <= MOST_POINTS:
             raise InputError("sweep", "samples", samples, f"a number from 1 to {MOST_POINTS}")
+        if seed < 0:
+            raise InputError("sweep", "seed", seed, "a whole number from 0 on")
         share = _drawn(method, len(axes), samples, seed)
         axes = [Axis(a.variable, a.values[0] + share[:, k] * (a.values[1] - a.values[0])) for k, a in enumerate(axes)]
     found = Design(method, tuple(axes), share)

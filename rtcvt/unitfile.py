@@ -336,6 +336,8 @@ def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str, f
             guess = near(place[-1], fields).partition("; did you mean ")[2]
             allowed = f"unknown key; allowed: {', '.join(fields)}{guess and f'; did you mean {guess}'}"
             shown = None
+        elif kind == "missing" and isinstance(place[-1], int):  # of a list whose length is given
+            place, kind, allowed = place[:-1], "short", "a list with more values"
         elif kind == "missing":
             allowed, shown = "this key is required", None
         else:
@@ -352,12 +354,17 @@ def _keys(data: Any, place: Sequence[int | str]) -> list[int | str]:
     """The place of an error without the names of members of a union; its last key may be missing."""
     keys: list[int | str] = []
     for k, step in enumerate(place):
-        there = step in data if isinstance(data, Mapping) else isinstance(step, int) and isinstance(data, list | tuple)
+        there = step in data if isinstance(data, Mapping) else _has(data, step)
         last = k == len(place) - 1 and isinstance(data, Mapping) and step not in ("[key]", "float", "str")
         if there or (last and "Table" not in str(step)):
             keys.append(step)
         data = data[step] if there else data
     return keys
+
+
+def _has(data: Any, step: int | str) -> bool:
+    """Whether data are a list with this entry."""
+    return isinstance(data, list | tuple) and isinstance(step, int) and step < len(data)
 
 
 def _is_table(data: Any, place: tuple[int | str, ...]) -> bool:

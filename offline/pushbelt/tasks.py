@@ -250,6 +250,7 @@ def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
 
     case = given["case"]
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(case).name}.html")
+    require_ending(path, (".html",))
     require_writable(path, given["figures"])
     point, found = at_case(parameters, case, given["row"], given["law"] == "coupled")
     title = f"{parameters.name}, {case}: steady theory"

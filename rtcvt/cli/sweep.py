@@ -24,7 +24,7 @@ def sweep(
     method: Literal["grid", "latin", "sobol", "halton"] | None = opt(),
     samples: int | None = opt(min=1),
     sensitivity: Literal["morris", "sobol"] | None = opt(),
-    seed: int = opt(default=0),
+    seed: int = opt(default=0, min=0),
     signal: list[str] | None = opt(metavar="NAME"),
     rate: str | None = opt(),
     model: Model = None,

@@ -168,7 +168,7 @@ def _around_c(functions: Any) -> ModuleType:
 
 def _around(digest: str, given: dict[str, Any], pattern: ModuleType | None = None) -> ModuleType:
     """The kernels around functions that are `given`."""
-    own = ModuleType(f"rtcvt.law.of_{digest}")
+    own = ModuleType(f"rtcvt.law.of_{digest}", "A law in a file of its own.")
     sys.modules[own.__name__] = own
     part = vars(own)
     part.update(given, opaque=False, contract=False)

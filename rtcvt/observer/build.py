@@ -158,8 +158,8 @@ class _Writer:
             return -1, 0.0
         place = self.variable("estimated", output, "output").index
         dimensionless = replace(self.part.variable(output, "output"), unit="1")
-        known = factor if not factor.replace(".", "", 1).isdigit() else float(factor)
-        return place, self.quantity(f"estimated.{name}", dimensionless, known or 1.0, what="a factor")
+        known = float(factor or 1.0) if factor.replace(".", "", 1).isdecimal() or not factor else factor
+        return place, self.quantity(f"estimated.{name}", dimensionless, known, what="a factor")
 
     def drift(self, key: str, v: Variable, given: Drift, widest: float) -> list[float]:
         """Numbers of `Scale`."""

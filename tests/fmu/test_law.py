@@ -268,6 +268,8 @@ def test_code_runs_with_permission_alone(tmp_path, monkeypatch, command):
     assert not (tmp_path / "ran").exists()
     assert command("--allow-code", *words)[0] == 0
     assert (tmp_path / "ran").exists()
+    fmu = str(tmp_path / "mine.fmu")
+    assert command("--allow-code", "export", words[1], "-o", fmu, "--platform", "linux64", "--no-check")[0] == 0
 
 
 def test_states_of_code_have_room_without_operations(tmp_path, monkeypatch):

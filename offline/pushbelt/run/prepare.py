@@ -45,6 +45,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     boundary_at,
     sheaves,
 )
+from rtcvt.unitfile import own_file
 
 Array = NDArray[np.float64]
 
@@ -151,7 +152,10 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     laws["layers"] = None if c.mu_L is None else sliding(b, c.mu_L, c.v_muL)
     m = hybrid.model(b, stiff, **chosen, **laws, ring=r.rod, rotatory=r.rotatory_factor, rigid=s.scheme == "set-valued")
     if r.snapshots is not None:
-        m = m._replace(ring=trained(m.ring, start, parameters.folder / r.snapshots, r.modes))
+        path = own_file(parameters.folder, r.snapshots, f"{parameters.source}: ring.snapshots")
+        if path is None:
+            raise InputError(parameters.source, "ring.snapshots", r.snapshots, "a file of a run next to the unit file")
+        m = m._replace(ring=trained(m.ring, start, path, r.modes))
     wide = None
     if s.model != "hybrid":
         wide = spatial.model(parameters, b, stiff, **chosen, mirrored=s.model == "mirrored")

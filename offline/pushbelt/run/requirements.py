@@ -112,6 +112,10 @@ TABLE = (
     Requirement("start", "row", (0,), when={"load_torques": ("one",)}),
     Requirement("start", "rise", (0.0,), when={"secondary": ("speed",)}, because="no load rises where speed is given"),
     Requirement("start", "seed", Range(0, float("inf")), "0 or more"),
+    *(
+        Requirement("settings", key, (None,), when={"before": ("none",)}, because="it is of revolutions `before`")
+        for key in ("before_N_E", "before_N_B")
+    ),
 )  # fmt: skip
 
 
@@ -119,6 +123,7 @@ def facts(parameters: Parameters, run: Run) -> dict[str, Any]:
     """Values that a `Requirement` may depend on, by name."""
     s, at = run.settings, run.start
     found = {"scheme": s.scheme, "model": s.model, "rod": parameters.ring.rod, "mean": run.mean, "start": "point"}
+    found["before"] = "none" if s.before == 0.0 else "some"
     found["mesh"] = "its own" if s.before_N_E is None and s.before_N_B is None else "another"
     if isinstance(at, Case):
         case = parameters.get_case(at.case)

@@ -20,6 +20,7 @@ RUNS = (
 WRONG = {
     "observe": ("nothing",), "branches": (Branch(1.0, 1.0, 0.5, 1.0, 1.0, 2.0),), "contact": "bilateral", "row": 1,
     "model": "spatial", "rod": "projected", "mu_L": 0.1, "flank_points": 1, "crown": 0.5, "before": 1.0, "rise": 1.0,
+    "before_N_E": 110, "before_N_B": 52,
 }  # fmt: skip
 
 

@@ -41,6 +41,7 @@ UNPACKED = 512  # values of a signal up to which packing saves less than the tab
 SEAL = b"rtcvt recording "
 HDF5 = (".h5", ".hdf5")
 WRITTEN = (*HDF5, ".csv")  # endings of recordings that `Recording.save` writes
+DATA = (*WRITTEN, ".nc", ".fmu", ".ssp", ".toml")  # endings of files that no page may replace
 ROWS = 10_000  # of a CSV file that are written in one go
 _LONGEST = 200  # [bytes] of a name; temporary names are longer
 
@@ -286,6 +287,19 @@ def require_ending(path: Path | None, endings: tuple[str, ...] = WRITTEN) -> Non
     """
     if path is not None and path.suffix.lower() not in endings and not is_special(path):
         raise InputError("output", "", str(path), f"a file name that ends in {', '.join(endings)}")
+
+
+def require_page(*paths: Path | None) -> None:
+    """Refuse the names of pages and figures that end as files of data do, which they would replace; None is no file.
+
+    Raises
+    ------
+    InputError
+        One does.
+    """
+    for path in paths:
+        if path is not None and path.suffix.lower() in DATA and not is_special(path):
+            raise InputError("output", "", str(path), f"a file name that does not end in {', '.join(DATA)}")
 
 
 @contextmanager

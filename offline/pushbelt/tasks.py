@@ -21,7 +21,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     influence_numbers,
     sheaves,
 )
-from rtcvt.recording import HDF5, Recording, require_ending, require_writable, write_text
+from rtcvt.recording import HDF5, Recording, require_ending, require_page, require_writable, write_text
 
 
 def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
@@ -250,7 +250,7 @@ def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
 
     case = given["case"]
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(case).name}.html")
-    require_ending(path, (".html",))
+    require_page(path, given["figures"])
     require_writable(path, given["figures"])
     point, found = at_case(parameters, case, given["row"], given["law"] == "coupled")
     title = f"{parameters.name}, {case}: steady theory"

@@ -293,11 +293,12 @@ def write_page(unit: str, command: str, context: typer.Context, values: Mapping[
 
     `values` are the command's options by name, with `report` and `figures`.
     """
-    from rtcvt.recording import require_writable, write_text
+    from rtcvt.recording import require_page, require_writable, write_text
 
     loaded = load_unit(unit)
     task = loaded.task(command)
     given = given_to(task, context, values, "report", "figures")
+    require_page(values["report"], values["figures"])
     require_writable(values["report"], values["figures"])
     try:
         with progress_bar() as bar:

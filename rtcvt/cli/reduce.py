@@ -41,13 +41,14 @@ def reduce(
     report : Write a report.
     name : Name of the reduced model; default: that of the file.
     """
-    from rtcvt.recording import require_writable
+    from rtcvt.recording import require_page, require_writable
 
     files = _runs_in(campaign)
     others, across = ([] if folder is None else _runs_in(folder) for folder in (heldout, spatial))
     task = load_unit(_unit_of(files[0])).task("reduce")
     common = {"output": output, "heldout": others, "prior": prior, "spatial": across, "report": report, "name": name}
     given = given_to(task, context, common | own, *common, "campaign", "figures")
+    require_page(report, figures)
     require_writable(output, report, figures)
     with progress_bar() as bar:
         result: Shown = task.run(files, given, bar)

@@ -104,7 +104,7 @@ def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
 def _run(unit: Unit, given: dict[str, Any]) -> None:
     """Real-time model of a unit over a scenario."""
     from rtcvt.model.balance import balance
-    from rtcvt.recording import require_ending, require_writable, save
+    from rtcvt.recording import require_ending, require_page, require_writable, save
     from rtcvt.scenario import chosen_scenario
     from rtcvt.simulate import simulate
 
@@ -112,6 +112,7 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     built = unit.build(given["model"], given["substeps"])
     output: Path | None = given["output"]
     require_ending(output)
+    require_page(given["figures"], given["report"])
     require_writable(output, given["figures"], given["report"])
 
     def record(result: Any) -> None:
@@ -187,7 +188,7 @@ def _sets(built: Any, compare: list[str]) -> dict[str, dict[str, Any]]:
 
 def _compare(unit: Unit, compare: list[str], given: dict[str, Any]) -> None:
     """A run for each choice of a parameter, or each set of values, side by side."""
-    from rtcvt.recording import require_writable
+    from rtcvt.recording import require_page, require_writable
     from rtcvt.scenario import chosen_scenario
     from rtcvt.simulate import require_fitting, simulate
 
@@ -196,6 +197,7 @@ def _compare(unit: Unit, compare: list[str], given: dict[str, Any]) -> None:
     runs = {label: {**given["settings"], **values} for label, values in _sets(built, compare).items()}
     if given["output"] is not None:
         raise InputError("--output", "", str(given["output"]), "no recording where several runs are compared")
+    require_page(given["figures"], given["report"])
     require_writable(given["figures"], given["report"])
     for settings in runs.values():
         require_fitting(built, [chosen], settings)

@@ -18,7 +18,7 @@ def reduce(
     output: Path = opt("-o", "--output", default=..., metavar="FILE.h5"),
     heldout: Path | None = opt("--held-out", metavar="DIR"),
     prior: Path | None = opt("--prior", metavar="MODEL"),
-    spatial: Path | None = opt("--spatial", metavar="DIR"),
+    spatial: list[Path] | None = opt("--spatial", metavar="DIR"),
     report: Path | None = opt("--report", metavar="FILE.html"),
     name: str | None = opt(),
     figures: Json = None,
@@ -28,7 +28,8 @@ def reduce(
 
     It is the second of the two steps: rtcvt campaign runs the full model. Errors are cross-validated: of runs that the
     model has not seen. With --prior laws are found as differences from those of another belt, so that fewer runs do.
-    With --spatial the laws of a planar belt become those of the spatial one; some dozens of runs do (plan chosen_24mm).
+    With --spatial the laws of a planar belt become those of the spatial one; some dozens of runs do (plans chosen_24mm
+    and spatial_transients).
     With --held-out errors are also measured on runs of another plan, and kept in the file.
 
     Options
@@ -37,14 +38,15 @@ def reduce(
     output : The reduced model.
     heldout : Runs of another plan, to measure errors on.
     prior : Of a similar belt, a file or a shipped one: only the difference is found.
-    spatial : Runs of the spatial belt, to correct the laws by.
+    spatial : Runs of the spatial belt, to correct the laws by; may be given several times.
     report : Write a report.
     name : Name of the reduced model; default: that of the file.
     """
     from rtcvt.recording import require_page, require_writable
 
     files = _runs_in(campaign)
-    others, across = ([] if folder is None else _runs_in(folder) for folder in (heldout, spatial))
+    others = [] if heldout is None else _runs_in(heldout)
+    across = [run for folder in spatial or () for run in _runs_in(folder)]
     task = load_unit(_unit_of(files[0])).task("reduce")
     common = {"output": output, "heldout": others, "prior": prior, "spatial": across, "report": report, "name": name}
     given = given_to(task, context, common | own, *common, "campaign", "figures")

@@ -14,7 +14,7 @@ Coefficients of fields, of the planar belt's modes and of more modes across them
 networks' units (`fields`), which bend where fronts move along the belt: ridge regression of all windows, with the
 penalty of `PENALTIES` that predicts left-out runs best.
 
-Errors are those of every fourth point in turn, with the corrections from the others; their spread (`spread`) is the
+Errors are those of every tenth point in turn, with the corrections from the others; their spread (`spread`) is the
 uncertainty of the model with its corrections.
 
 Runs that slip macroscopically, have not settled, or whose thrust ratio still drifts by more than `windows.DRIFTING` are
@@ -41,7 +41,7 @@ from rtcvt.offline.variator.pod import Basis
 from rtcvt.offline.variator.pod import coefficients as pod_coefficients
 from rtcvt.offline.variator.process import Process, fit
 from rtcvt.offline.variator.spread import spread
-from rtcvt.offline.variator.twins import HELD_OUT, MIN_POINTS, across_of, rms, values_of
+from rtcvt.offline.variator.twins import MIN_POINTS, across_of, rms, values_of
 from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced.coordinates import grid_of, scaled
@@ -52,7 +52,7 @@ from rtcvt.variator.regression import SMALL_SPEED_LOSS
 Array = NDArray[np.float64]
 
 OF_UNCERTAIN = ("thrust", "slip", "efficiency", "peak.flank_normal")  # errors in the order of `UNCERTAIN`
-FOLDS = 10  # of the points, to decide on a correction
+FOLDS = 10  # of the points, to decide on a correction and to measure its errors
 SHORTEST = 0.5  # length of a process, by the standard deviation of the places
 MORE_MODES, LEFT_OUT = 10, 0.03  # modes of a spatial field at most, until so much of its norm is left out
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the ridge regression, by the mean square of the units
@@ -122,8 +122,8 @@ def correct(t: Spatial, model: ReducedModel) -> Correction:
     every = np.ones(n, dtype=bool)
     errors = {"spatial.points": float(n)}
     parts: dict[str, list[dict[str, Array]]] = {"": [], ".planar": []}
-    for k in range(HELD_OUT):
-        held = np.arange(n) % HELD_OUT == k
+    for k in range(FOLDS):
+        held = np.arange(n) % FOLDS == k
         corrected = replace(model, correction=_coefficients(t, model, ~held), fields=_fields(t, model, ~held))
         parts[""].append(_missed(t, corrected, held))
         parts[".planar"].append(_missed(t, model.planar, held))
@@ -133,7 +133,7 @@ def correct(t: Spatial, model: ReducedModel) -> Correction:
             e = e[np.isfinite(e)]
             if len(e):
                 errors |= {f"spatial.{name}{key}.{k}": v for k, v in (("rms", rms(e)), ("max", float(np.abs(e).max())))}
-    order = np.argsort(np.concatenate([np.flatnonzero(np.arange(n) % HELD_OUT == k) for k in range(HELD_OUT)]))
+    order = np.argsort(np.concatenate([np.flatnonzero(np.arange(n) % FOLDS == k) for k in range(FOLDS)]))
     settled = {name: np.concatenate([p[name] for p in parts[""]])[order] for name in OF_UNCERTAIN}
     return Correction(_coefficients(t, model, every), _fields(t, model, every), _deviation(t, model, settled), errors)
 

@@ -117,6 +117,8 @@ def test_runs_that_are_not_spatial_or_too_few_or_of_another_belt_are_refused(
     spatial = lambda path: path in files[:15]  # noqa: E731
     with pytest.raises(InputError, match="the belt of the campaign"):
         load_spatial(files, {"N_E": 200.0})
+    with pytest.raises(InputError, match="another name than that of"):
+        load_spatial([*files, files[0]], samples.belt)
     for given in (samples.slipping, samples.before[0]["thrust"]):  # macro-slip; a thrust ratio that drifts
         kept = given.copy()
         given[:2] = 2.0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from belt_modes import hybrid_modes
 from belt_states import DECOUPLER, SERPENTINE, decoupled, started, violent
+from instances import stepped
 from marks import slow
 
 from rtcvt.belt.reading import read_belt_unit
@@ -42,11 +43,9 @@ def test_free_the_shaft_runs_on_by_itself(drag):
     for k in range(1, 21):
         instance.set("crank.w", -80.0 * (1.0 - k / 20.0))
         instance.step(1e-3)
-    for _ in range(60):
-        instance.step(1e-3)
+    stepped(instance, 60)
     start = instance.get("alternator.w")
-    for _ in range(300):
-        instance.step(1e-3)
+    stepped(instance, 300)
     assert abs(instance.get("alternator.w_pulley")) < 0.1  # swings on the belt without a bearing
     decay = np.exp(-b / J * 0.3)
     assert instance.get("alternator.w") == pytest.approx(start * decay + drag / b * (1.0 - decay), rel=1e-4)

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from instances import started
 from scipy.integrate import solve_ivp
 
 from rtcvt.kind import load_unit
@@ -23,14 +24,8 @@ def model():
 
 
 def at(model, w, tau_wheels=0.0, **parameters):
-    instance = model.instantiate()
-    instance.set("machine.w_start", w)
-    for name, value in parameters.items():
-        instance.set(name.replace("__", "."), value)
-    instance.set("machine.tau_drive", max(tau_wheels, 0.0))
-    instance.set("machine.tau_brake", max(-tau_wheels, 0.0))
-    instance.initialise()
-    return instance
+    demand = {"machine.tau_drive": max(tau_wheels, 0.0), "machine.tau_brake": max(-tau_wheels, 0.0)}
+    return started(model, demand, machine__w_start=w, **parameters)
 
 
 def test_every_joule_is_accounted_for(model):

@@ -7,6 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 from differences import jacobian_by_differences
+from instances import started as initialised
+from instances import stepped
 from rows import text_of
 from scipy.integrate import solve_ivp
 
@@ -127,18 +129,13 @@ def test_shift_of_a_lepelletier_box_against_an_independent_solution(fidelity, sp
 
 
 def started(unit, fidelity, parameters=None, inputs=None):
-    instance = unit.build(fidelity).instantiate()
-    for name, value in {**(parameters or {}), **(inputs or {})}.items():
-        instance.set(name, value)
-    instance.initialise()
-    return instance
+    return initialised(unit.build(fidelity), {**(parameters or {}), **(inputs or {})})
 
 
 def run(instance, steps, inputs, status=0):
     for name, value in inputs.items():
         instance.set(name, value)
-    for _ in range(steps):
-        assert instance.step(1e-3) == status
+    stepped(instance, steps, status=status)
 
 
 def planetary(clutch='K = ["s", "r"]', brake='B = "r"'):
@@ -436,8 +433,7 @@ def test_order_with_losses(fidelity):
     ends = []
     for n in (50, 100, 200, 1600):
         box = started(chain(ETAS[0]), fidelity, {"gear.a.w_start": 100.0, "gear.d.b": 5.0}, {"input.tau": 30.0})
-        for _ in range(n):
-            box.step(2e-3 / n)
+        stepped(box, n, 2e-3 / n)
         ends.append(box.x[:1].copy())
     errors = [abs(end - ends[-1]).max() for end in ends[:-1]]
     assert errors[0] / errors[1] > 6.0

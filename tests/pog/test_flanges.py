@@ -8,9 +8,9 @@ import pytest
 from instances import started
 from machines import flanged
 from marks import slow
+from refusals import refused
 from rows import cases, mistakes, text_of
 
-from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
 from rtcvt.model.coupling import coupling
@@ -148,8 +148,7 @@ def test_a_prescribed_shaft_with_a_spring_is_the_same_unit(fidelity):
 
 @mistakes
 def test_wrong_choices(name, choice, message):
-    with pytest.raises(InputError, match=message):
-        with_flanges(load_unit(name), choice, "--flange")
+    refused(message, lambda: with_flanges(load_unit(name), choice, "--flange"))
 
 
 def test_the_unit_file_may_choose_too():
@@ -165,8 +164,7 @@ def test_the_unit_file_may_choose_too():
 def test_a_flange_without_inertia_is_refused():
     text = PAIR.replace("FRICTION_A", "0.0").replace("FRICTION_B", "0.0").replace("2e-3", "0").replace("5e-3", "0")
     unit = with_flanges(read_gear_system(parse_unit_file(text, "pair.toml")), {"output": "speed"})
-    with pytest.raises(InputError, match=r"pair\.toml: ports\.output\.flange = 'speed': a port that turns an inertia"):
-        build_model(unit, "rigid")
+    refused(r"pair\.toml: ports\.output\.flange = 'speed': a port that turns an inertia", build_model, unit, "rigid")
 
 
 def opened(path):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from instances import started
+from refusals import refused
 from rows import text_of
 from scipy.integrate import solve_ivp
 
-from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.pog.reading import read_gear_system
 from rtcvt.unitfile import parse_unit_file
@@ -126,5 +126,4 @@ def test_two_meshes_that_rattle_at_once():
 
 @pytest.mark.parametrize("play", ["-0.1", "0", '"1 N"', '"0.1 rad/s"'])
 def test_wrong_plays_are_refused(play):
-    with pytest.raises(InputError, match=r"contacts\.ab\.play"):
-        pair(play=play)
+    refused(r"contacts\.ab\.play", pair, play=play)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from rtcvt.errors import InputError
 from rtcvt.interface import error_rows
 from rtcvt.kind import load_unit
 from rtcvt.offline.pushbelt.contact.sheave import Load
@@ -303,11 +303,9 @@ def test_a_reduced_model_without_held_out_runs(folder, rtcvt):
 
 def test_figures_of_another_unit_are_refused(folder):
     (folder / "f.json").write_text('{"unit": "w", "runs": 1, "figures": []}', encoding="utf-8")
-    with pytest.raises(InputError, match="a check of v"):
-        error_rows(load_unit("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None)
+    refused("a check of v", lambda: error_rows(load_unit("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None))
     (folder / "f.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(InputError, match="check --json"):
-        error_rows(load_unit("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None)
+    refused("check --json", lambda: error_rows(load_unit("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None))
 
 
 @pytest.mark.parametrize("option", [("--set", "primary.J=1"), ("--scenario", "x")])

@@ -20,11 +20,8 @@ from rtcvt.network.held import parts_of
 from rtcvt.scenario import Scenario, load_scenario
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
-from rtcvt.vehicle.parts import KINDS, build_part
+from rtcvt.vehicle.parts import build_part
 
-PARTS = tuple(
-    ["vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap", "cvt_pump", "vehicle_tyres", "dual_mass_flywheel"]
-)
 KMH = 1.0 / 3.6
 
 
@@ -217,12 +214,6 @@ def test_a_cycle_of_a_scenario_is_a_file_in_its_folder(tmp_path, monkeypatch):
 # --- any part ---------------------------------------------------------------------------------------------------------
 
 
-def test_kinds_of_shipped_parts():
-    found = {name: load_unit(name).kind for kind in KINDS for name in shipped_units(kind)}
-    assert set(found) == set(PARTS)
-    assert set(found.values()) == set(KINDS)
-
-
 # --- longitudinal vehicle ---------------------------------------------------------------------------------------------
 
 
@@ -238,31 +229,6 @@ def test_coast_down_follows_the_analytic_solution():
     for k in range(1, 61):
         assert one.step(1.0) == OK
         assert one.get("vehicle.v") == pytest.approx(coasting(k, 120 * KMH, one), rel=1e-10)
-
-
-def test_step_converges_with_order_three():
-    errors = []
-    for h in (20.0, 10.0, 5.0):
-        one = instance("vehicle", step=h, vehicle__v_start=200 * KMH, vehicle__v_0=1e-4)
-        stepped(one, round(60.0 / h), h)
-        errors.append(abs(one.get("vehicle.v") - coasting(60.0, 200 * KMH, one)))
-    orders = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert np.all(orders > 2.7)
-
-
-def test_work_goes_into_kinetic_energy_and_resistances():
-    part = load_unit("vehicle")
-    r = simulate(build_part(part), part.scenario[1])
-    h, v, w = r.step, r["vehicle.v"], r["axle.w"]
-    mean_v, mean_w = 0.5 * (v[:-1] + v[1:]), 0.5 * (w[:-1] + w[1:])
-    work = h * np.sum((r["drive.tau"] - r["axle.load"])[:-1] * mean_w)
-    lost = sum(np.trapezoid(r[f"force.{k}"] * v, dx=h) for k in ("aero", "roll"))
-    lost += h * np.sum((r["force.grade"] + r["force.brake"])[1:] * mean_v)  # held with their inputs
-    assert v[-1] == pytest.approx(0.0, abs=1e-3)
-    assert r["storage.E"][-1] - r["storage.E"][0] + lost == pytest.approx(work, rel=1e-5)
-    climbed = np.trapezoid(v * np.sin(np.arctan(r["road.slope"])), dx=h)
-    grade = h * np.sum(r["force.grade"][1:] * mean_v)
-    assert grade == pytest.approx(1400 * 9.81 * climbed, rel=1e-4)
 
 
 def weight_along(slope, m):
@@ -373,18 +339,6 @@ def test_what_its_losses_can_represent():
         inputs = {"axle.w": w[2, 0] / i, "shaft.load": -torque}
         r = run("driveline", inputs, 2.0, parameters={f"driveline.{k}": float(v) for k, v in given.items()})
         assert -r["axle.tau"][-1] / (i * torque) == pytest.approx(eta, abs=1e-3)
-
-
-def test_driveline_stores_and_loses_what_goes_in():
-    part = load_unit("driveline")
-    r = simulate(build_part(part), part.scenario[0], 1e-4)
-    h, tau, w = r.step, r["axle.tau"], r["shaft.w"]
-    jump = 100.0 * np.diff(r["axle.w"], prepend=0.0)  # of the damper's torque, when the held speed changes
-    into = h * np.sum(r["axle.w"][:-1] * 0.5 * ((tau + jump)[:-1] + tau[1:]))
-    into -= h * np.sum(r["shaft.load"][:-1] * 0.5 * (w[:-1] + w[1:]))
-    lost = np.trapezoid(r["driveline.P_loss"], dx=h)
-    assert r["storage.E"][-1] - r["storage.E"][0] + lost == pytest.approx(into, rel=1e-4)
-    assert r["driveline.P_loss"].min() >= 0.0
 
 
 # --- driver -----------------------------------------------------------------------------------------------------------

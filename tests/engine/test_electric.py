@@ -28,18 +28,6 @@ def at(model, w, tau_wheels=0.0, **parameters):
     return started(model, demand, machine__w_start=w, **parameters)
 
 
-def test_every_joule_is_accounted_for(model):
-    run = simulate(model, UNIT.scenario[0])
-    w = run["shaft.w"]
-    into = 0.5e-3 * np.sum(run["shaft.tau"][:-1] * (w[1:] + w[:-1]))  # held over a step
-    lost = sum(np.trapezoid(run[f"loss.{k}"], run.time) for k in ("machine", "battery", "auxiliaries"))
-    stored = sum(run[name][-1] - run[name][0] for name in ("battery.E", "storage.E"))
-    through = np.trapezoid(np.abs(run["battery.P"]), run.time)
-    assert abs(into - lost - stored) < 1e-6 * through
-    assert run["machine.tau"].min() == pytest.approx(-60.0, rel=1e-3)  # it brakes alone
-    assert run["brake.tau"][-1] < 1.0
-
-
 def test_torque_keeps_its_limits(model):
     knee = 120e3 / 250.0
     for w, most in ((0.5 * knee, 250.0), (2.0 * knee, 125.0), (14000 * np.pi / 30, 0.0)):

@@ -340,11 +340,6 @@ def test_a_unit_gives_the_same_bits_as_its_model(native_host, models, key):
     assert run(unit, models[key], 0, 500) == reference(models[key], 500)
 
 
-def test_so_does_one_in_python(native_host, models):
-    unit, told = native_host("kers", "python").start(), len(models["kers"].select("output"))
-    assert run(unit, models["kers"], 0, 200) == reference(models["kers"], 200, told)
-
-
 HEAVY = {"gear.a.J": 0.3, "control.theta_start": 0.2}
 
 

@@ -234,25 +234,6 @@ def test_more_elements_hold_than_needed():
     assert pytest.approx(box.get("brake.F.tau"), rel=1e-6) == 300.0 - 200.0
 
 
-@pytest.mark.parametrize("fidelity", ["rigid", "full"])
-def test_jacobian(fidelity):
-    """With losses and play, of elements that stick and that slip, teeth that touch and that do not."""
-    text = lossy(every_element()).text.replace("0.97 }", '0.97, play = "0.1 mm" }', 1)
-    unit = read_gear_system(parse_unit_file(text, "set.toml"))
-    box = started(unit, fidelity, None, {"clutch.K.u": 1.0, "brake.B.u": 1.0, "sun.tau": 30.0})
-    n, phi = len(box.x), [s.name for s in box.model.states].index("clutch.K.phi")
-    for twists, F in (((0.0, 0.0, 0.0), 0.0), ((5e-5, 2e-3, 1e-4), 4e3), ((-2e-3, 1e-5, -6e-4), -4e3)):
-        box.x[:phi] = np.linspace(1e-4, 2e-4, phi)
-        if fidelity == "full":
-            box.x[len(unit.gears)] = F
-        box.x[phi:] = 1e-5
-        box.x[phi : phi + 3] = twists
-        scale = np.full(n, 1e-6)
-        scale[phi : phi + len(unit.elements)] = 1e-8
-        found, exact = jacobian_by_differences(box, scale), box.jacobian()
-        assert exact == pytest.approx(found, rel=1e-5, abs=1e-5 * np.abs(found).max(axis=1).min() + 1e-4)
-
-
 @pytest.mark.parametrize(("fidelity", "sign"), list(product(("rigid", "full"), (1.0, -1.0))))
 def test_losses_of_meshes_are_those_of_the_shift_table(fidelity, sign):
     """Ring held, a heavy carrier driven and coasting: its torque, and the heat in the balance."""

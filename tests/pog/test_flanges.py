@@ -2,16 +2,14 @@
 
 import itertools
 
-import fmpy
 import numpy as np
 import pytest
 from instances import started
 from machines import flanged
 from marks import slow
 from refusals import refused
-from rows import cases, mistakes, text_of
+from rows import mistakes, text_of
 
-from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
 from rtcvt.model.coupling import coupling
 from rtcvt.pog.flange import with_flanges
@@ -165,69 +163,6 @@ def test_a_flange_without_inertia_is_refused():
     text = PAIR.replace("FRICTION_A", "0.0").replace("FRICTION_B", "0.0").replace("2e-3", "0").replace("5e-3", "0")
     unit = with_flanges(read_gear_system(parse_unit_file(text, "pair.toml")), {"output": "speed"})
     refused(r"pair\.toml: ports\.output\.flange = 'speed': a port that turns an inertia", build_model, unit, "rigid")
-
-
-def opened(path):
-    description = fmpy.read_model_description(str(path))
-    fmpy.extract(str(path), str(path.with_suffix("")))
-    slave = fmpy.instantiate_fmu(str(path.with_suffix("")), description, "CoSimulation")
-    slave.description = description
-    return slave
-
-
-def stepped(slave, model, steps):
-    """Outputs after each step under inputs that move all the time, and those of the model itself."""
-    names = {v.name: v.valueReference for v in slave.description.modelVariables}
-    instance = model.instantiate()
-    slave.setupExperiment(startTime=0.0)
-    slave.enterInitializationMode()
-    slave.exitInitializationMode()
-    instance.initialise()
-    outputs = [v for v in model.select("output") if not v.boolean]
-    theirs, ours = [], []
-    for k in range(steps):
-        for i, v in enumerate(model.select("input")):
-            value = v.start + 0.05 * (v.nominal or 1.0) * np.sin((3.0 + 2.0 * i) * k * 1e-3)
-            slave.setReal([names[v.name]], [value])
-            instance.set(v.name, value)
-        slave.doStep(k * 1e-3, 1e-3)
-        instance.step(1e-3)
-        theirs.append(slave.getReal([names[v.name] for v in outputs]))
-        ours.append([instance.get(v.name) for v in outputs])
-    return np.array(theirs), np.array(ours)
-
-
-@pytest.mark.slow
-@pytest.mark.needs("zig")
-@cases
-def test_a_native_fmu_gives_the_same_bits(tmp_path, name, choice, fidelity):
-    unit = flanged(name, choice)
-    model = unit.build(fidelity)
-    unit_in_fmu = opened(export_native(unit, fidelity, tmp_path / "unit.fmu"))
-    theirs, ours = stepped(unit_in_fmu, model, 500)
-    assert np.array_equal(theirs, ours)
-    names = {v.name: v.valueReference for v in unit_in_fmu.description.modelVariables}
-    instance = model.instantiate()
-    for port, data in unit.ports.items():
-        if data.coupled:
-            rates = [names[f"der(state.{port}.tau_{k})"] for k in (1, 2)]
-            slope = unit_in_fmu.getDirectionalDerivative(rates, [names[f"{port}.w"]], [1.0])
-            assert slope == [instance.get(f"{port}.c")] * 2
-    unit_in_fmu.freeInstance()
-
-
-@pytest.mark.slow
-@pytest.mark.needs("zig")
-def test_a_native_fmu_of_a_set_with_play_and_losses_gives_the_same_bits(tmp_path):
-    text = load_unit("planetary").text.replace("damping = 5e3 }", 'damping = 5e3, efficiency = 0.97, play = "0.1 mm" }')
-    unit = read_gear_system(parse_unit_file(text, "set.toml"))
-    model = build_model(unit, "full")
-    unit_in_fmu = opened(export_native(unit, "full", tmp_path / "unit.fmu"))
-    theirs, ours = stepped(unit_in_fmu, model, 500)
-    unit_in_fmu.freeInstance()
-    assert np.array_equal(theirs, ours)
-    k = [v.name for v in model.select("output") if not v.boolean].index("contact.sp.F")
-    assert ours[:, k].min() < 0.0 < ours[:, k].max()
 
 
 @FIDELITIES

@@ -443,18 +443,6 @@ def test_the_laws_follow_the_forces_as_the_belt_runs(fidelity):
 # --- robustness -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fidelity", FIDELITIES)
-def test_wild_inputs_leave_a_finite_state(fidelity):
-    one = instance(fidelity)
-    rng = np.random.default_rng(11)
-    for trial in range(300):
-        one.p[P.CONTROL] = trial % 3
-        one.u[:] = rng.normal(size=7) * 10.0 ** rng.uniform(-3.0, 9.0, size=7)
-        one.step(10.0 ** rng.uniform(-5.0, -1.0))
-        assert np.all(np.isfinite(one.x))
-        assert np.all(np.isfinite(one.y))
-
-
 # --- unit files -------------------------------------------------------------------------------------------------------
 
 

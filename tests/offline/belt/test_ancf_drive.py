@@ -11,7 +11,7 @@ from refusals import refused
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.offline.belt.ancf import axial_force, cable, elastic_energy, elastic_forces
-from rtcvt.offline.belt.drive import build, record, simulate, spans
+from rtcvt.offline.belt.drive import build, simulate, spans
 from rtcvt.offline.belt.friction import sliding
 from rtcvt.offline.belt.motion import Numerics, Sheaves, march, motion, work
 from rtcvt.offline.belt.results import Case, condense
@@ -191,31 +191,6 @@ def test_drive_of_240_elements_against_another_code_and_theory(unit):
     run = simulate(build(unit), unit.scenario[0])
     check_against_reference(run, "nominal_ne240_h5e-5")
     check_theory(run, 0.045)
-
-
-@pytest.mark.slow
-def test_interrupted_runs_keep_what_they_have(unit, tmp_path):
-    seen = []
-
-    def stop(t):
-        seen.append(t)
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-
-    scenario = unit.scenario[0].model_copy(update={"duration": 0.1})
-    run = simulate(build(unit, elements=60, step=1e-4), scenario, report=stop)
-    assert not run.complete
-    assert run.time[-1] == pytest.approx(seen[-1])
-    file = tmp_path / "run.h5"
-    record(run, file, scenario)
-    with h5py.File(file) as f:
-        assert not f.attrs["complete"]
-        assert f["signals/P2.w"].shape == f["time"].shape == (run.time.size,)
-        assert f["signals/P1_P2.F"].attrs["units"] == "N"
-        assert f["signals/contact.q_n"].shape == (run.time.size, 60, 4)
-        pressure = f["signals/contact.q_n"][0]
-        assert np.mean(pressure[pressure < 0.0]) == pytest.approx(-400.0 / (0.1 * 0.08), rel=0.05)
-        assert b"two_pulley_belt" in f["unit_file"][()]
 
 
 @pytest.mark.slow

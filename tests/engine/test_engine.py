@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from instances import stepped
 from refusals import refused
-from rows import mistakes
+from rows import independent, mistakes
 from scipy.integrate import solve_ivp
 
 from rtcvt.engine.kernels import X
@@ -149,48 +149,12 @@ def test_it_stops_and_starts_five_times_and_keeps_the_books(one):
     assert 0.2 < np.argmax(runs[1] > 700.0 * RPM) * 1e-3 < 0.6
 
 
-def test_a_stop_and_a_start_are_those_of_another_integrator():
-    """The crank slides, sticks, is turned by the starter and runs up: solve_ivp with an event at each change."""
-    drag = np.array([(rpm * RPM, -tau) for rpm, pedal, tau in points("torque") if pedal == 0.0]).T
-    full = np.array([(rpm * RPM, tau) for rpm, pedal, tau in points("torque") if pedal == 1.0]).T
-    J, C, first, d, low = 0.15, 12.0, drag[0, 0], 12.0, 1e-9
-
-    def table(of, w):
-        return np.interp(abs(w), *of) * np.clip(w / first, -1.0, 1.0)
-
-    def rates(t, x, stop, side):
-        w, q, z, f, s = x
-        e = f + d * w
-        F = e if side == 0 else side * C
-        D = table(drag, w)
-        idle = 0.0 if stop else np.clip(800.0 * RPM - w + z, 0.0, 40.0)
-        wanted = 0.0 if stop else np.clip(idle, 0.0, max(table(full, w) + D, 0.0) if w > 0.0 else 0.0)
-        crank = 0.0 if stop else 60.0 * np.clip(1.0 - w / (400.0 * RPM), 0.0, 1.0)
-        rate = d * d / (4.0 * J) * w if side == 0 else d / (4.0 * J) * (F - f)
-        rest = D - C * np.clip(w / first, -1.0, 1.0)
-        return [(q + s - rest - F) / J, (wanted - q) / 0.08, (idle - z) / 0.5, rate, (crank - s) / 0.05]
-
-    def change(t, x, stop, side):
-        return x[3] + d * x[0] - (side or 1.0) * C
-
-    change.terminal = True
-    h, x, t, side, found = 2e-4, None, 0.0, 1, []
-    one = with_torques().instantiate()
-    one.initialise()
-    x = one.x[[0, 1, 2, 4, 5]]
-    for stop, end in ((1.0, 2.5), (0.0, 4.0)):
-        while t < end - low:
-            run = solve_ivp(rates, (t, end), x, "LSODA", events=change, args=(stop, side), rtol=1e-9, atol=1e-9,
-                            dense_output=True)  # fmt: skip
-            found.append(run.sol)
-            t, x = run.t[-1], run.y[:, -1]
-            if run.status == 1:
-                x[0] += (low if side == 0 else -low) * (side or 1)
-                side = 0 if side else 1
-    assert len(found) >= 4
-    t, w, *_ = recorded(one, h, 4.0, lambda t: float(t < 2.5 - 0.5 * h))
-    exact = [next(sol for sol in found if sol.t_max >= at - low)(at)[0] for at in t]
-    assert np.abs(w - exact).max() < 0.05
+def test_a_stop_and_a_start_are_those_of_another_integrator(one):
+    """The crank slides, sticks, is turned by the starter and runs up."""
+    t, w = independent("stop_start").T
+    found = recorded(one, 2e-4, 4.0, lambda t: float(t < 2.5 - 1e-4))[:2, ::25]
+    assert found[0] == pytest.approx(t)
+    assert np.abs(found[1] - w).max() < 0.05
 
 
 def test_torques_over_the_crank_angle_are_those_of_another_integrator():

@@ -560,10 +560,9 @@ def run_with_demand(kers, tmp_path, faults=(), duration=1.2, **more):
 
 
 @needs_loop
-@pytest.mark.parametrize("kind", ["drop", slow("corrupt"), slow("delay"), slow("duplicate")])
-def test_the_fall_back_holds_in_every_fault_of_messages(kers, tmp_path, kind):
-    value = 0.3 if kind == "delay" else None
-    faults = [Fault(name="f", kind=kind, start=0.4, duration=0.3, value=value, message="toroidal_kers_in_0")]
+def test_the_fall_back_holds_while_messages_are_lost(kers, tmp_path):
+    """Of other faults: `test_a_report_tells_the_recovery_from_every_fault`."""
+    faults = [Fault(name="f", kind="drop", start=0.4, duration=0.3, message="toroidal_kers_in_0")]
     report, kept, ecu = run_with_demand(kers, tmp_path, faults)
     demand, flags = kept["control.tau_des"].values, kept["flags"].values.astype(int)
     quantum = report.figures["can"]["quanta"]["control.tau_des"]
@@ -572,10 +571,7 @@ def test_the_fall_back_holds_in_every_fault_of_messages(kers, tmp_path, kind):
     np.testing.assert_array_equal(fallen[:-1], (flags[:-1] & 2) > 0)
     assert good[40:80].any()
     assert good[-20:].any()
-    if kind == "duplicate":
-        assert report.figures["can"]["counts"]["repeated"] > 10
-    else:
-        assert fallen[110:130].all()
+    assert fallen[110:130].all()
     assert report.completed
     assert report.figures["can"]["counts"]["taken"] > 50
     assert ecu.last["shaft.tau"] == pytest.approx(0.0, abs=2e-3)  # at the end the outputs fall back

@@ -37,8 +37,7 @@ def instance(fidelity, **values) -> Instance:
     """The unit with laws in closed form, initialised; ``__`` in a name stands for a dot."""
     if fidelity not in MODELS:
         MODELS[fidelity] = build_kers(read_variator(parse_unit_file(TEXT, "kers.toml")), fidelity, reduced=LAWS)
-    one = started(MODELS[fidelity], shaft__w=260.0, shaft__w_start=260.0, ratio__start=1.2, **values)
-    return one
+    return started(MODELS[fidelity], **{"shaft__w": 260.0, "shaft__w_start": 260.0, "ratio__start": 1.2, **values})
 
 
 def run(one, seconds, demand, speed=None, names=("shaft.tau",)):

@@ -156,7 +156,7 @@ def test_a_differential_with_limited_slip_shares_torque_as_in_closed_form(C_0, k
     with interpreted():
         given = {"ramp.C_0": C_0, "ramp.k_drive": k, "vehicle.road.mu": 0.1, "vehicle.road.slope": 0.05}
         one = started(load_unit("all_wheel_drive").build(), given)
-    for i in range(1500):
+    for i in range(900):
         one.set("centre.pinion.tau", min(125.0, 0.25 * i))
         assert one.step(1e-3) != FAILED
     front, rear = (-one.get(f"{axle}.axle.tau") for axle in ("front", "rear"))

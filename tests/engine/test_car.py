@@ -5,6 +5,7 @@ Compiling the step of the system takes a minute.
 
 import re
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,11 +38,17 @@ def run():
     return simulate(unit.build(), unit.scenario[0])
 
 
+@cache
+def car(name):
+    """A model whose steps are interpreted."""
+    with interpreted():
+        return load_unit(name).build()
+
+
 @cases
 def test_a_car_pulls_away_as_it_did(name, used, found):
     """0.2 s from rest, as 5.4 km/h are asked for: speed, and fuel or power; as first measured here."""
-    with interpreted():
-        one = load_unit(name).build().instantiate()
+    one = car(name).instantiate()
     one.initialise(14.0)
     stepped(one, 200)
     assert (one.get("vehicle.vehicle.v"), one.get(used)) == pytest.approx(found, rel=1e-4)
@@ -49,9 +56,7 @@ def test_a_car_pulls_away_as_it_did(name, used, found):
 
 def test_a_step_uses_the_outputs_of_the_one_before_with_the_same_bits():
     """As after a computation in between, which leaves other numbers in the memory of the parts."""
-    with interpreted():
-        model = load_unit("car_cvt").build()
-    one, other = model.instantiate(), model.instantiate()
+    one, other = car("car_cvt").instantiate(), car("car_cvt").instantiate()
     for each in (one, other):
         each.initialise(14.0)
     for k in range(30):
@@ -68,9 +73,7 @@ def test_a_step_uses_the_outputs_of_the_one_before_with_the_same_bits():
 @cases
 def test_every_car_stands_on_a_hill(name, slope):
     """On 30 %, from the start on, with the driver's brakes, whatever its drive does."""
-    with interpreted():
-        one = started(load_unit(name).build(), vehicle__road__slope=slope)
-    stepped(one, 100)
+    one = stepped(started(car(name), vehicle__road__slope=slope), 100)
     assert abs(one.get("vehicle.vehicle.v")) < 1e-5  # the drive's torque comes up, and brakes yield
     assert abs(one.get("vehicle.vehicle.s")) < 1e-6
     assert one.get("driver.brake.tau") <= 4000.0

@@ -55,7 +55,7 @@ TWO = text_of("units/two_discs.toml")
 
 
 def errors_of_two(folder, change=None):
-    """Errors of both speeds, and of the twist by the shaft's energy, after 0.1 s: internal steps of 1, 1/2 and 1/4 ms."""
+    """Errors of speeds, and of the twist by the shaft's energy, after 0.1 s; internal steps of 1, 1/2 and 1/4 ms."""
     J_1, J_2, K, d = 0.1, 0.3, 500.0, 0.5
     A = np.array([[-d / J_1, d / J_1, -K / J_1], [d / J_2, -d / J_2, K / J_2], [1.0, -1.0, 0.0]])
     exact = expm(0.1 * A) @ [10.0, 0.0, 0.0]

@@ -15,6 +15,7 @@ from rtcvt.belt.layout import D as BeltD
 from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Instance, Model
 from rtcvt.pog.flange import with_flanges
+from rtcvt.pog.reading import read_gear_system
 from rtcvt.pog.system import matrices
 from rtcvt.pog.unit import GearSystem
 from rtcvt.unitfile import parse_table, parse_unit_file, shipped_units
@@ -68,6 +69,18 @@ def flanged(name: str, choice: dict[str, str], **solver: float) -> GearSystem:
     if "flywheel" in choice:
         data["ports"] = {**data["ports"], "flywheel": {"gear": "a"}}
     return with_flanges(parse_table(GearSystem, data, unit.source), choice)
+
+
+def with_play() -> GearSystem:
+    """A planetary set with a clutch, a brake, a one-way clutch, losses and play."""
+    text = load_unit("planetary").text
+    for old, new in (
+        ('K = ["s", "r"]', 'K = { between = ["s", "r"], capacity = 100.0 }'),
+        ('B = "r"', 'B = { gear = "r", capacity = 200.0 }\nW = { gear = "c", capacity = 500.0, one_way = "backward" }'),
+        ("damping = 5e3 }", 'damping = 5e3, efficiency = 0.97, play = "0.1 mm" }'),
+    ):
+        text = text.replace(old, new)
+    return read_gear_system(parse_unit_file(text, "set.toml"))
 
 
 def state(one: Instance, name: str) -> float:
@@ -191,6 +204,8 @@ def machines() -> Iterator[tuple[str, Machine]]:
             yield f"{name} {'-'.join(choice)} {fidelity}", Machine(build, gear_state)
     for name in TEXTS:
         yield name, Machine(variant(name).build, partial(in_ranges, name))
+    yield "planetary play rigid", Machine(partial(with_play().build, "rigid"), gear_state)
+    yield "planetary play full", Machine(partial(with_play().build, "full"), gear_state)
     pulsating = load_unit("engine").text.replace("w_start =", "a = 0.3\ntau_k = 20\nJ_2 = 0.01\nw_start =")
     for name, high in (("slow", 2.0), ("fast", 750.0)):
         build = load_unit(parse_unit_file(pulsating, "mine.toml")).build

@@ -1,6 +1,18 @@
-"""What every model must do with steps, inputs and states that are no numbers of a machine."""
+"""Bad input is refused: by an error with a message, and by models whose steps, inputs and states are no numbers."""
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK
+
+
+def refused(said: str, call: Callable[..., Any], /, *given: Any, **named: Any) -> None:
+    """A call raises an `InputError` whose message matches `said`."""
+    with pytest.raises(InputError, match=said):
+        call(*given, **named)
 
 
 def refuses_and_keeps_its_state(one, bad):

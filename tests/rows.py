@@ -4,9 +4,11 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-__all__ = ["DATA", "cases", "mistakes", "script", "tables", "text_of"]
+__all__ = ["DATA", "cases", "independent", "mistakes", "script", "tables", "text_of"]
 
 DATA = Path(__file__).parent / "data"
 
@@ -19,6 +21,11 @@ def text_of(name: str) -> str:
 def tables(name: str) -> dict:
     """The tables of a TOML file of ``tests/data``."""
     return tomllib.loads(text_of(name))
+
+
+def independent(name: str) -> NDArray[np.float64]:
+    """The rows of a table of ``tests/data/independent``, which `studies.independent` explains."""
+    return np.loadtxt(DATA / "independent" / f"{name}.csv", delimiter=",")
 
 
 def script(group: str, name: str) -> str:

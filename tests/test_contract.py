@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from instances import started
+from instances import started, stepped
 from machines import machines
 from refusals import refuses_and_keeps_its_state
 
@@ -162,8 +162,7 @@ def test_power_in_is_stored_or_lost_in_a_scenario(name):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
 def test_a_step_refuses_what_it_cannot_make_and_keeps_the_state(one, bad):
-    for _ in range(3):
-        assert one.step(1e-3) != FAILED
+    stepped(one, 3)
     refuses_and_keeps_its_state(one, bad)
 
 
@@ -184,8 +183,7 @@ def test_two_instances_share_nothing_and_a_state_restores_the_bits(model):
     one, other = model.instantiate(), model.instantiate()
     for each in (one, other):
         each.initialise()
-    for _ in range(3):
-        one.step(1e-3)
+    stepped(one, 3)
     np.testing.assert_allclose(one.y.copy(), one.outputs(), rtol=1e-12, atol=1e-12)
     one.u[:] = [0.3 * (v.nominal or 1.0) for v in model.select("input")]
     one.step(1e-3)

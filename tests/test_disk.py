@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from refusals import refused
 from rows import mistakes
 
 import rtcvt
@@ -72,12 +73,10 @@ def extend(path):
 def test_a_run_of_the_full_pushbelt_keeps_what_it_wrote(tmp_path):
     path = tmp_path / "run.h5.partial"
     with small(20_000):
-        with pytest.raises(InputError, match=r"'.*run\.h5\.partial'.*File too large$"):
-            Journal.create(path, {"head": np.zeros(3000)})
+        refused(r"'.*run\.h5\.partial'.*File too large$", Journal.create, path, {"head": np.zeros(3000)})
         assert not list(tmp_path.iterdir())
         Journal.create(path, {"head": np.zeros(10)})
-        with pytest.raises(InputError, match=r"run\.h5\.partial.*File too large; --resume"):
-            extend(path)
+        refused(r"run\.h5\.partial.*File too large; --resume", extend, path)
     with Journal(path, write=True) as journal:
         journal.add({"q": np.full(500, 9.0)})
         assert [record["q"][0] for record in journal.blocks()] == [1, 2, 3, 4, 9]
@@ -89,8 +88,7 @@ def test_what_a_calibration_found_outlives_a_full_disk(tmp_path):
         journal.add((0, k, "OD"), {"torque": 1.0})
     with small(100):
         for again in (lambda: CalibrationJournal(journal.path, "key"), lambda: journal.add((0, 9, "OD"), None)):
-            with pytest.raises(InputError, match=r"'.*runs\.jsonl': a file that can be written: File too large"):
-                again()
+            refused(r"'.*runs\.jsonl': a file that can be written: File too large", again)
     assert len(CalibrationJournal(journal.path, "key").found) == 9
 
 

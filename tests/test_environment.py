@@ -9,12 +9,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from rows import mistakes
 
 from rtcvt import environment, interface
 from rtcvt.clutch import kernels
 from rtcvt.environment import docstring, home, library_that_fails, now, require_memory
-from rtcvt.errors import InputError
 
 SECONDS, DATE = "1700000000", (2023, 11, 14, 22, 13, 20)
 
@@ -47,15 +47,13 @@ def test_little_memory_is_one_message(tmp_path, megabytes):
 
 def test_memory_of_data_counts_too(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (2**28 if kind == resource.RLIMIT_DATA else -1,) * 2)
-    with pytest.raises(InputError, match="ulimit -d = 262144"):
-        require_memory()
+    refused("ulimit -d = 262144", require_memory)
 
 
 @pytest.mark.parametrize("given", ["", "-1", "1e9", "1.5", "٣", "253402300800", "9" * 5000])
 def test_a_date_that_is_none_is_refused(monkeypatch, given):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", given)
-    with pytest.raises(InputError, match="seconds since 1970"):
-        now()
+    refused("seconds since 1970", now)
 
 
 @pytest.mark.parametrize("given", [None, "relative", "/proc/none", "/dev/null"])
@@ -71,8 +69,7 @@ def test_without_a_home_it_is_a_folder_of_the_user(monkeypatch, tmp_path, given)
     assert home().parent == tmp_path
     assert home().stat().st_mode & 0o777 == 0o700
     home().chmod(0o777)
-    with pytest.raises(InputError, match="others can write"):
-        home()
+    refused("others can write", home)
 
 
 @pytest.mark.parametrize("of", [kernels, interface.Unit.simulate, started], ids=["module", "method", "function"])

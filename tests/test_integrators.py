@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from instances import started
+from instances import started, stepped
 from rows import cases
 
 from rtcvt.kind import load_unit
@@ -108,6 +108,5 @@ def test_communication_steps_are_cut_into_internal_steps():
         i.initialise()
         i.set("control.tau_des", 2.0)
     a.step(10e-3)
-    for _ in range(10):
-        b.step(1e-3)
+    stepped(b, 10)
     assert np.allclose(a.x, b.x, rtol=1e-13)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from instances import started
+from instances import started, stepped
 from rows import cases, text_of
 
 from rtcvt.fmu.gradient import Run
@@ -119,8 +119,7 @@ def test_the_factor_after_a_step_has_the_exact_derivatives(moved):
     one = started(load_unit("pushbelt_observer").model_copy(update={"noise": noise}).build(), **start)
     part = started(load_unit("pushbelt_cvt").build(parameters={"clamp.control": "forces"}), **start)
     rng, n_x = np.random.default_rng(moved), len(part.x)
-    for _ in range(20):
-        part.step(1e-3)
+    stepped(part, 20)
     n = n_x + 4
     one.x[4:n] = part.x
     sizes = 0.1 * np.array([0.02, 0.01, 1e-3, 20.0, 0.1, 5e-3, 0.1, 10.0, 10.0, 1e-3, 10.0, 1e-3])

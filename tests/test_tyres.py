@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from discs import interpreted
+from instances import started, stepped
 from rows import text_of
 from scipy.integrate import solve_ivp
 
@@ -79,31 +80,22 @@ def test_books_are_balanced_while_wheels_spin_lock_and_stand():
 @pytest.mark.parametrize("slope", [0.12, 0.3, -0.3])
 def test_a_car_stands_on_its_tyres(slope):
     """2.9 t on 12 %, and on 30 %: it moves by the deflection of its tyres, F/(K/sigma), and stops."""
-    one = load_unit("vehicle_tyres").build().instantiate()
-    for name, value in {"vehicle.m": 2900.0, "road.slope": slope, "brake.tau": 6000.0}.items():
-        one.set(name, value)
-    one.initialise()
-    for _ in range(4000):
-        assert one.step(1e-3) != FAILED
+    one = started(load_unit("vehicle_tyres").build(), vehicle__m=2900.0, road__slope=slope, brake__tau=6000.0)
+    stepped(one, 4000)
     alpha = np.arctan(slope)
     slips = [one.get(f"{axle}.slip") for axle in ("front", "rear")]
     assert one.get("front.F") + one.get("rear.F") == pytest.approx(2900.0 * G * np.sin(alpha), rel=1e-9)
     assert abs(one.get("vehicle.v")) < 1e-9
     assert one.get("vehicle.s") == pytest.approx(-SIGMA * np.mean(slips), rel=0.05)  # the axles' springs are alike
     before = one.get("vehicle.s")
-    for _ in range(500):
-        one.step(1e-3)
+    stepped(one, 500)
     assert abs(one.get("vehicle.s") - before) < 1e-8
 
 
 def test_brakes_at_the_front_alone_do_not_hold_on_ice():
     """The front tyres reach the peak of their force, and the car slides down with locked wheels."""
-    one = load_unit("vehicle_tyres").build().instantiate()
-    for name, value in {"road.slope": 0.2, "brake.tau": 6000.0, "brake.b_f": 1.0, "road.mu": 0.2}.items():
-        one.set(name, value)
-    one.initialise()
-    for _ in range(1000):
-        assert one.step(1e-3) != FAILED
+    one = started(load_unit("vehicle_tyres").build(), road__slope=0.2, brake__tau=6000.0, brake__b_f=1.0, road__mu=0.2)
+    stepped(one, 1000)
     assert one.get("vehicle.v") < -0.5
     assert abs(one.get("front.w")) < 1e-3
     df = one.get("front.F_z") / 8000.0 - 1.0
@@ -113,10 +105,9 @@ def test_brakes_at_the_front_alone_do_not_hold_on_ice():
 @pytest.mark.parametrize("driven", ["front", "rear", "all"])
 def test_the_limit_of_acceleration(driven):
     """mu g l_r/(l + mu h), mu g l_f/(l - mu h) and mu g, with a coefficient mu that does not depend on the load."""
-    one = load_unit("vehicle_tyres").build().instantiate()
-    for name, value in {"tyre.D_2": 0.0, "tyre.K_2": 0.0, "vehicle.rho_cw_A": 0.0, "tyre.f_R": 0.0}.items():
-        one.set(name, value)
-    one.initialise()
+    one = started(
+        load_unit("vehicle_tyres").build(), tyre__D_2=0.0, tyre__K_2=0.0, vehicle__rho_cw_A=0.0, tyre__f_R=0.0
+    )
     length = L_F + L_R
     a = {"front": D_1 * G * L_R / (length + D_1 * H), "rear": D_1 * G * L_F / (length - D_1 * H), "all": D_1 * G}[
         driven
@@ -163,12 +154,9 @@ def test_the_greatest_slope_for_a_start_is_that_of_sliding_front_wheels():
 def test_a_differential_with_limited_slip_shares_torque_as_in_closed_form(C_0, k, ratio, difference):
     """The slow axle gets T/2 + C, the fast one T/2 - C; at an open one the rear wheels spin up."""
     with interpreted():
-        one = load_unit("all_wheel_drive").build().instantiate()
-    for name, value in (("ramp.C_0", C_0), ("ramp.k_drive", k), ("vehicle.road.mu", 0.1)):
-        one.set(name, value)
-    one.set("vehicle.road.slope", 0.05)
-    one.initialise()
-    for i in range(1500):
+        given = {"ramp.C_0": C_0, "ramp.k_drive": k, "vehicle.road.mu": 0.1, "vehicle.road.slope": 0.05}
+        one = started(load_unit("all_wheel_drive").build(), given)
+    for i in range(900):
         one.set("centre.pinion.tau", min(125.0, 0.25 * i))
         assert one.step(1e-3) != FAILED
     front, rear = (-one.get(f"{axle}.axle.tau") for axle in ("front", "rear"))

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from instances import started
+from instances import started, stepped
+from refusals import refused
 from rows import cases, mistakes, text_of
 
 from rtcvt.errors import InputError, ask
@@ -94,13 +95,10 @@ def test_an_angle_without_its_unit_is_at_most_a_turn(tmp_path, value, taken):
 def test_not_toml_not_text_not_there(tmp_path):
     file = tmp_path / "unit.toml"
     file.write_text("gears = [", encoding="utf-8")
-    with pytest.raises(InputError, match=r"unit\.toml: not valid TOML: "):
-        load_unit(file)
+    refused(r"unit\.toml: not valid TOML: ", load_unit, file)
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match=r"unit\.toml: not a text file"):
-        load_unit(file)
-    with pytest.raises(InputError, match=r"UNIT = 'nothing': a TOML file, or one of the shipped units: .*differential"):
-        load_unit("nothing")
+    refused(r"unit\.toml: not a text file", load_unit, file)
+    refused(r"UNIT = 'nothing': a TOML file, or one of the shipped units: .*differential", load_unit, "nothing")
 
 
 def test_angle_and_direction_agree(tmp_path):
@@ -109,8 +107,7 @@ def test_angle_and_direction_agree(tmp_path):
     for model in (a, b):
         i = started(model)
         i.set("control.tau_des", 3.0)
-        for _ in range(100):
-            i.step(1e-3)
+        stepped(i, 100)
         if model is a:
             x = i.x.copy()
     assert x == pytest.approx(i.x, rel=1e-9)
@@ -123,8 +120,7 @@ def test_angle_and_direction_agree(tmp_path):
 def test_scenario_files(tmp_path, text, message):
     file = tmp_path / "s.toml"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        load_scenario(file)
+    refused(message, load_scenario, file)
 
 
 FILE = text_of("units/any_values.toml")
@@ -153,8 +149,7 @@ def test_a_machine_that_cannot_be_computed_is_refused(monkeypatch):
     unit = load_unit("differential")
     broken = replace(unit.kind_record, build=lambda *_: np.linalg.solve(np.zeros((2, 2)), np.ones(2)))
     monkeypatch.setattr(type(unit), "kind_record", broken)
-    with pytest.raises(InputError, match="a machine that can be computed"):
-        unit.build()
+    refused("a machine that can be computed", unit.build)
 
 
 @pytest.mark.parametrize("name", ["differential", "clutch", "car_cvt"])
@@ -168,5 +163,4 @@ def test_what_a_record_notes_about_its_file_is_no_key(name, key):
 
 @pytest.mark.parametrize("substeps", [0, -1, 10_001, 1.5])
 def test_substeps_are_from_one_on(substeps):
-    with pytest.raises(InputError, match=r"substeps.*an integer from 1 to 10000"):
-        load_unit("clutch").build(substeps=substeps)
+    refused(r"substeps.*an integer from 1 to 10000", lambda: load_unit("clutch").build(substeps=substeps))

@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from instances import started
 from rows import text_of
 
 from rtcvt.unitfile import parse_unit_file
@@ -80,9 +81,5 @@ def unit(flanges=None, extra=""):
 
 def instance(fidelity="hybrid", reduced=None, flanges=None, extra="", **values):
     """An instance that is initialised with these values; ``__`` in a name stands for a dot."""
-    one = build_variator(unit(flanges, extra), fidelity, reduced=reduced or laws()).instantiate()
-    start = {"clamp__primary__F": 13e3, "clamp__secondary__F": 10e3} | values
-    for name, value in start.items():
-        one.set(name.replace("__", "."), value)
-    one.initialise()
-    return one
+    model = build_variator(unit(flanges, extra), fidelity, reduced=reduced or laws())
+    return started(model, {"clamp.primary.F": 13e3, "clamp.secondary.F": 10e3}, **values)

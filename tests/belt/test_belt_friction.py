@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_states import violent
 from instances import started
 from marks import slow
 from scipy.optimize import brentq
@@ -139,27 +140,14 @@ def test_no_friction_over_speed_is_that_of_a_share_of_one():
 
 @pytest.mark.parametrize("source", [SERPENTINE, slow("accessory_6pk")])
 def test_falling_friction_refuses_no_step_and_makes_no_energy(source):
-    """Random torques, speeds, jumps; then left alone, a drive has no more energy than before."""
-    rng = np.random.default_rng(3)
+    """Torques, speeds and jumps of random size; left alone, a drive has no more energy than before."""
     steep = Sliding(v=(0.0, 0.1), share=(1.0, 0.2))
     unit = with_friction(load_unit(source), {"sliding": steep, "mu_back": 0.4})
     free = {n: {"flange": "torque"} for n, p in unit.pulleys.items() if p.flange == "speed"}
-    for u, moved in ((unit, True), (with_friction(unit, {}, free), False)):
-        instance = started(u.build())
-        instance.set("belt.v_start", 20.0)
-        instance.initialise()
-        lost = 0
-        for k in range(600):
-            if moved or k < 50:
-                instance.u[:] = rng.normal(scale=150.0, size=instance.u.size)
-            else:
-                instance.u[:] = 0.0
-            before = instance.get("storage.E")
-            assert instance.step(1e-3) != FAILED
-            if not moved and k > 50 and not any(p.load for p in u.pulleys.values()):
-                assert instance.get("storage.E") <= before * (1.0 + 1e-8)
-            lost += instance.get("loss.creep") < -1e-9
-        assert lost == 0
+    for u in (unit, with_friction(unit, {}, free)):
+        statuses, made = violent(started(u.build(), belt__v_start=20.0), 600, 3)
+        assert statuses[FAILED] == 0
+        assert made < 1e-8 or any(p.load for p in u.pulleys.values())
 
 
 def test_a_patch_of_the_whole_belt_is_a_lower_friction():

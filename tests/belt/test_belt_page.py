@@ -3,12 +3,12 @@
 import re
 
 import pytest
+from refusals import refused
 from rows import tables
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.page import belt_page
 from rtcvt.belt.tasks import errors
-from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 
 FIGURES = tables("cases/belt_page.toml")
@@ -34,5 +34,4 @@ def test_page_without_figures_says_how_to_get_them():
 
 @pytest.mark.parametrize(("fidelity", "settings"), [("rigid", {}), ("hybrid", {"P1.J": 1.0})])
 def test_figures_of_another_model_are_refused(fidelity, settings):
-    with pytest.raises(InputError, match="--figures"):
-        errors(load_unit("two_pulley_5pk"), fidelity, settings, FIGURES)
+    refused("--figures", lambda: errors(load_unit("two_pulley_5pk"), fidelity, settings, FIGURES))

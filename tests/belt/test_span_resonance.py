@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from belt_states import started
+from instances import stepped
 
 from rtcvt.belt import places
 from rtcvt.belt.lateral import lateral_outputs, swing_spans
@@ -135,8 +136,7 @@ def test_outputs_are_those_of_tension_and_speed(fidelity):
     unit = load_unit(SERPENTINE)
     instance = started(unit, fidelity)
     instance.set("crank.w", -100.0)
-    for _ in range(400):
-        instance.step(1e-3)
+    stepped(instance, 400)
     belt, path, data = unit.belt, unit.path(), instance.model.data
     names = list(unit.pulleys)
     for j, (a, b) in enumerate(zip(names, names[1:] + names[:1], strict=True)):

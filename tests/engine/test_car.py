@@ -5,19 +5,20 @@ Compiling the step of the system takes a minute.
 
 import re
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from discs import interpreted
-from instances import started
+from instances import started, stepped
 from lxml import etree
+from refusals import refused
 from rows import cases, text_of
 from scipy.optimize import brentq
 from scipy.signal import sosfreqz
 
 from rtcvt.cli.simulate import _sets
-from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
@@ -37,22 +38,25 @@ def run():
     return simulate(unit.build(), unit.scenario[0])
 
 
+@cache
+def car(name):
+    """A model whose steps are interpreted."""
+    with interpreted():
+        return load_unit(name).build()
+
+
 @cases
 def test_a_car_pulls_away_as_it_did(name, used, found):
     """0.2 s from rest, as 5.4 km/h are asked for: speed, and fuel or power; as first measured here."""
-    with interpreted():
-        one = load_unit(name).build().instantiate()
+    one = car(name).instantiate()
     one.initialise(14.0)
-    for _ in range(200):
-        assert one.step(1e-3) != FAILED
+    stepped(one, 200)
     assert (one.get("vehicle.vehicle.v"), one.get(used)) == pytest.approx(found, rel=1e-4)
 
 
 def test_a_step_uses_the_outputs_of_the_one_before_with_the_same_bits():
     """As after a computation in between, which leaves other numbers in the memory of the parts."""
-    with interpreted():
-        model = load_unit("car_cvt").build()
-    one, other = model.instantiate(), model.instantiate()
+    one, other = car("car_cvt").instantiate(), car("car_cvt").instantiate()
     for each in (one, other):
         each.initialise(14.0)
     for k in range(30):
@@ -69,12 +73,7 @@ def test_a_step_uses_the_outputs_of_the_one_before_with_the_same_bits():
 @cases
 def test_every_car_stands_on_a_hill(name, slope):
     """On 30 %, from the start on, with the driver's brakes, whatever its drive does."""
-    with interpreted():
-        one = load_unit(name).build().instantiate()
-    one.set("vehicle.road.slope", slope)
-    one.initialise()
-    for _ in range(100):
-        assert one.step(1e-3) != FAILED
+    one = stepped(started(car(name), vehicle__road__slope=slope), 100)
     assert abs(one.get("vehicle.vehicle.v")) < 1e-5  # the drive's torque comes up, and brakes yield
     assert abs(one.get("vehicle.vehicle.s")) < 1e-6
     assert one.get("driver.brake.tau") <= 4000.0
@@ -87,11 +86,8 @@ CREEP = text_of("units/creep.toml")
 def test_a_converter_creeps_against_the_brake():
     """Held, the brakes carry the torque of the turbine at stall; on a slope and let go, the car pulls away."""
     with interpreted():
-        one = load_unit(parse_unit_file(CREEP, "creep.toml")).build().instantiate()
-    one.set("vehicle.brake.tau", 1000.0)
-    one.initialise()
-    for _ in range(1500):
-        assert one.step(1e-3) != FAILED
+        one = started(load_unit(parse_unit_file(CREEP, "creep.toml")).build(), vehicle__brake__tau=1000.0)
+    stepped(one, 1500)
     v, s = one.get("vehicle.vehicle.v"), one.get("vehicle.vehicle.s")
     carried = 0.3 * (one.get("vehicle.force.brake") + one.get("vehicle.force.roll"))
     assert carried == pytest.approx(15.0 * one.get("converter.converter.tau_t"), rel=0.01)
@@ -99,8 +95,7 @@ def test_a_converter_creeps_against_the_brake():
     assert abs(v) < 1e-7
     assert abs(s) < 1e-6
     one.set("vehicle.brake.tau", 0.0)
-    for _ in range(300):
-        assert one.step(1e-3) != FAILED
+    stepped(one, 300)
     assert one.get("vehicle.vehicle.v") > 0.02
 
 
@@ -284,8 +279,7 @@ def test_sets_of_parameters_are_compared():
         "S=1.3,control.F_0=4 kN": {"control.control.S": "1.3", "control.control.F_0": "4 kN"},
     }
     for text, message in (("w_start=3", "the name of one"), ("S", "control.control.strategy"), ("S=", "KEY=VALUE")):
-        with pytest.raises(InputError, match=message):
-            _sets(built, [text])
+        refused(message, _sets, built, [text])
 
 
 @pytest.mark.slow
@@ -297,8 +291,7 @@ def test_the_page_has_the_balance_and_an_ideal_variator_burns_less(run):
     etree.fromstring(shown.encode())
     assert f"{drive.balance.sources['engine.fuel'] * 1e-3:.4g}" in shown
     assert shown.count("<svg") == 4  # energies, two maps, curves
-    with pytest.raises(InputError, match="a system with a car and its engine"):
-        drive_of("", run, load_unit("vehicle"))
+    refused("a system with a car and its engine", lambda: drive_of("", run, load_unit("vehicle")))
 
 
 @pytest.mark.slow
@@ -332,8 +325,7 @@ def torque_at_the_axle(step, duration):
     instance = started(load_unit(parse_unit_file(BARE % step, "bare.toml")).build())
     found = [instance.get("driveline.axle.tau")]
     for _ in range(round(duration / 1e-3)):
-        for _ in range(round(1e-3 / step)):
-            assert instance.step(step) != FAILED
+        stepped(instance, round(1e-3 / step), step)
         found.append(instance.get("driveline.axle.tau"))
     return np.array(found)
 

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 from discs import interpreted
+from instances import started, stepped
+from refusals import refused
 
 from rtcvt.engine.grid import lookup
 from rtcvt.engine.unit import least_fuel, tables
@@ -22,13 +24,9 @@ def model():
 
 def steady(model, strategy="economy", **inputs):
     """The controller after its ratio has settled."""
-    one = model.instantiate()
-    one.set("control.strategy", ("constant", "economy", "sport").index(strategy))
-    for name, value in {"r": 0.05, "w_engine": 150.0, "w_secondary": 200.0, **inputs}.items():
-        one.set(f"control.{name}", value)
-    one.initialise()
-    one.step(1e-3)
-    return one
+    given = {"r": 0.05, "w_engine": 150.0, "w_secondary": 200.0, **inputs}
+    given["strategy"] = list(model.by_name["control.strategy"].choices).index(strategy)
+    return stepped(started(model, {f"control.{name}": value for name, value in given.items()}), 1)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
@@ -84,11 +82,7 @@ def test_a_map_of_ones_own_says_the_speed(tmp_path):
     (tmp_path / "mine.csv").write_text(f"# ours\nw_s [rpm],tau_drive [N.m],w [rpm]\n{rows}\n")
     text = UNIT.text.replace('"economy"', '"map"\nmap = "mine.csv"', 1)
     mine = load_unit(parse_unit_file(text, "mine.toml", tmp_path)).build()
-    one = mine.instantiate()
-    w_s = 3100.0 * math.pi / 30.0
-    for name, value in {"w_secondary": w_s, "tau_drive": 700.0, "w_engine": 150.0, "r": 0.05}.items():
-        one.set(f"control.{name}", value)
-    one.initialise()
+    one = steady(mine, "map", w_secondary=3100.0 * math.pi / 30.0, tau_drive=700.0)
     assert one.get("control.w_des") * 30.0 / math.pi == pytest.approx(1000.0 + 1550.0 + 1400.0)
     assert one.get("ratio.des") == pytest.approx(3950.0 / 3100.0)
     assert mine.by_name["control.strategy"].choices[-1] == "map"
@@ -142,7 +136,6 @@ def test_any_finite_inputs_give_outputs_in_their_ranges(model):
 def test_limits_that_contradict_each_other_give_no_start():
     one = UNIT.build().instantiate()
     one.set("control.i_min", 3.0)
-    with pytest.raises(InputError, match=r"control\.i_max = '2\.35': at least control\.i_min, 3"):
-        one.initialise()
+    refused(r"control\.i_max = '2\.35': at least control\.i_min, 3", one.initialise)
     with interpreted(), pytest.raises(InputError, match=r"control\.control\.w_1 = .*: at least control\.control\.w_0"):
         load_unit("car_cvt").build(parameters={"control.control.w_1": "500 rpm"})

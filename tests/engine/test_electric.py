@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from instances import started
 from scipy.integrate import solve_ivp
 
 from rtcvt.kind import load_unit
@@ -23,26 +24,8 @@ def model():
 
 
 def at(model, w, tau_wheels=0.0, **parameters):
-    instance = model.instantiate()
-    instance.set("machine.w_start", w)
-    for name, value in parameters.items():
-        instance.set(name.replace("__", "."), value)
-    instance.set("machine.tau_drive", max(tau_wheels, 0.0))
-    instance.set("machine.tau_brake", max(-tau_wheels, 0.0))
-    instance.initialise()
-    return instance
-
-
-def test_every_joule_is_accounted_for(model):
-    run = simulate(model, UNIT.scenario[0])
-    w = run["shaft.w"]
-    into = 0.5e-3 * np.sum(run["shaft.tau"][:-1] * (w[1:] + w[:-1]))  # held over a step
-    lost = sum(np.trapezoid(run[f"loss.{k}"], run.time) for k in ("machine", "battery", "auxiliaries"))
-    stored = sum(run[name][-1] - run[name][0] for name in ("battery.E", "storage.E"))
-    through = np.trapezoid(np.abs(run["battery.P"]), run.time)
-    assert abs(into - lost - stored) < 1e-6 * through
-    assert run["machine.tau"].min() == pytest.approx(-60.0, rel=1e-3)  # it brakes alone
-    assert run["brake.tau"][-1] < 1.0
+    demand = {"machine.tau_drive": max(tau_wheels, 0.0), "machine.tau_brake": max(-tau_wheels, 0.0)}
+    return started(model, demand, machine__w_start=w, **parameters)
 
 
 def test_torque_keeps_its_limits(model):

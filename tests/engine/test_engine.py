@@ -5,7 +5,9 @@ from importlib import resources
 
 import numpy as np
 import pytest
-from rows import mistakes
+from instances import stepped
+from refusals import refused
+from rows import independent, mistakes
 from scipy.integrate import solve_ivp
 
 from rtcvt.engine.kernels import X
@@ -76,34 +78,12 @@ def test_between_its_points_a_table_is_bilinear(one):
 # --- energy -----------------------------------------------------------------------------------------------------------
 
 
-def test_energy_is_kept_over_a_run(model):
-    residuals = []
-    for h in (4e-3, 1e-3):
-        one = model.instantiate()
-        one.set("engine.w_start", 200.0)
-        one.set("crank.load", 60.0)
-        one.set("engine.pedal", 0.5)
-        one.initialise()
-        lost, before = 0.0, one.get("storage.E")
-        work = 0.0
-        for _ in range(round(2.0 / h)):
-            start = one.get("loss.engine"), one.get("crank.w")
-            one.step(h)
-            lost += 0.5 * h * (start[0] + one.get("loss.engine"))
-            work -= 0.5 * h * 60.0 * (start[1] + one.get("crank.w"))
-        burnt = one.get("fuel.m") * one.get("fuel.H")
-        residuals.append(abs(burnt + work - lost - one.get("storage.E") + before) / burnt)
-    assert residuals[1] < 1e-5
-    assert residuals[1] < 0.2 * residuals[0]
-
-
 # --- idle speed and cut-off -------------------------------------------------------------------------------------------
 
 
 def test_it_keeps_its_idle_speed_under_a_load(one):
     one.set("crank.load", 10.0)
-    for _ in range(10_000):
-        assert one.step(1e-3) == OK
+    stepped(one, 10_000, status=OK)
     assert one.get("crank.w") == pytest.approx(800.0 * RPM, rel=1e-4)
     assert one.get("engine.tau") == pytest.approx(10.0, rel=1e-3)
 
@@ -122,12 +102,10 @@ def test_the_fuel_is_cut_off_above_the_idle_speed_and_comes_back():
 
 def test_it_does_not_run_away_or_burn_backwards(one):
     one.set("engine.pedal", 1.0)
-    for _ in range(20_000):
-        one.step(1e-3)
+    stepped(one, 20_000)
     assert one.get("crank.w") < 6500.0 * RPM
     one.set("crank.load", 300.0)
-    for _ in range(5_000):
-        one.step(1e-3)
+    stepped(one, 5_000)
     assert one.get("crank.w") < 0.0
     assert one.get("fuel.flow") == 0.0
     assert one.get("engine.tau") > 0.0
@@ -171,48 +149,12 @@ def test_it_stops_and_starts_five_times_and_keeps_the_books(one):
     assert 0.2 < np.argmax(runs[1] > 700.0 * RPM) * 1e-3 < 0.6
 
 
-def test_a_stop_and_a_start_are_those_of_another_integrator():
-    """The crank slides, sticks, is turned by the starter and runs up: solve_ivp with an event at each change."""
-    drag = np.array([(rpm * RPM, -tau) for rpm, pedal, tau in points("torque") if pedal == 0.0]).T
-    full = np.array([(rpm * RPM, tau) for rpm, pedal, tau in points("torque") if pedal == 1.0]).T
-    J, C, first, d, low = 0.15, 12.0, drag[0, 0], 12.0, 1e-9
-
-    def table(of, w):
-        return np.interp(abs(w), *of) * np.clip(w / first, -1.0, 1.0)
-
-    def rates(t, x, stop, side):
-        w, q, z, f, s = x
-        e = f + d * w
-        F = e if side == 0 else side * C
-        D = table(drag, w)
-        idle = 0.0 if stop else np.clip(800.0 * RPM - w + z, 0.0, 40.0)
-        wanted = 0.0 if stop else np.clip(idle, 0.0, max(table(full, w) + D, 0.0) if w > 0.0 else 0.0)
-        crank = 0.0 if stop else 60.0 * np.clip(1.0 - w / (400.0 * RPM), 0.0, 1.0)
-        rate = d * d / (4.0 * J) * w if side == 0 else d / (4.0 * J) * (F - f)
-        rest = D - C * np.clip(w / first, -1.0, 1.0)
-        return [(q + s - rest - F) / J, (wanted - q) / 0.08, (idle - z) / 0.5, rate, (crank - s) / 0.05]
-
-    def change(t, x, stop, side):
-        return x[3] + d * x[0] - (side or 1.0) * C
-
-    change.terminal = True
-    h, x, t, side, found = 2e-4, None, 0.0, 1, []
-    one = with_torques().instantiate()
-    one.initialise()
-    x = one.x[[0, 1, 2, 4, 5]]
-    for stop, end in ((1.0, 2.5), (0.0, 4.0)):
-        while t < end - low:
-            run = solve_ivp(rates, (t, end), x, "LSODA", events=change, args=(stop, side), rtol=1e-9, atol=1e-9,
-                            dense_output=True)  # fmt: skip
-            found.append(run.sol)
-            t, x = run.t[-1], run.y[:, -1]
-            if run.status == 1:
-                x[0] += (low if side == 0 else -low) * (side or 1)
-                side = 0 if side else 1
-    assert len(found) >= 4
-    t, w, *_ = recorded(one, h, 4.0, lambda t: float(t < 2.5 - 0.5 * h))
-    exact = [next(sol for sol in found if sol.t_max >= at - low)(at)[0] for at in t]
-    assert np.abs(w - exact).max() < 0.05
+def test_a_stop_and_a_start_are_those_of_another_integrator(one):
+    """The crank slides, sticks, is turned by the starter and runs up."""
+    t, w = independent("stop_start").T
+    found = recorded(one, 2e-4, 4.0, lambda t: float(t < 2.5 - 1e-4))[:2, ::25]
+    assert found[0] == pytest.approx(t)
+    assert np.abs(found[1] - w).max() < 0.05
 
 
 def test_torques_over_the_crank_angle_are_those_of_another_integrator():
@@ -251,8 +193,7 @@ def test_torques_over_the_crank_angle_are_those_of_another_integrator():
 
 @mistakes
 def test_torques_that_no_engine_has_are_named(parameters, said):
-    with pytest.raises(InputError, match=said):
-        with_torques(**parameters)
+    refused(said, with_torques, **parameters)
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -272,5 +213,4 @@ def test_a_missing_table_and_a_fuel_too_weak_are_named(tmp_path, model):
         load_unit(parse_unit_file(unit, "mine.toml", tmp_path)).build()
     one = model.instantiate()
     one.set("fuel.H", 1e6)
-    with pytest.raises(InputError, match="no finite start"):
-        one.initialise()
+    refused("no finite start", one.initialise)

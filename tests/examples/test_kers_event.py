@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from instances import started
 from kers_event import HERE, pushbelt, run_event, toroidal, write_report
 from recorded_checks import moved, of_event, recorded
 
@@ -46,10 +47,7 @@ def ends(system, start, values, flywheel):
     """Speeds of the flywheel at both ends of the ratio, with the shaft at 100 rad/s."""
     model, found = components_of(system).models["kers"], []
     for value in values:
-        one = model.instantiate()
-        for name, given in ((start, value), ("shaft.w", 100.0), ("shaft.w_start", 100.0)):
-            one.set(name, given)
-        one.initialise()
+        one = started(model, {start: value}, shaft__w=100.0, shaft__w_start=100.0)
         found.append((abs(one.get(flywheel)), one.get("control.theta")))
     return np.array(found).T
 

@@ -15,6 +15,7 @@ from fmpy.fmi2 import (
     fmi2CallbackFunctions,
     fmi2CallbackLoggerTYPE,
 )
+from instances import started
 
 H = 1e-3
 DISCARD, ERROR = 2, 3
@@ -116,11 +117,7 @@ def run(unit, model, first, last):
 
 def reference(model, steps, told=None, **parameters):
     """Outputs, states and rates of the model itself after each step; the first `told` of them."""
-    instance = model.instantiate()
-    for name, value in parameters.items():
-        instance.set(name.replace("__", "."), value)
-    instance.initialise()
-    found = []
+    instance, found = started(model, **parameters), []
     for k in range(steps):
         for name, value in inputs(model, k).items():
             instance.set(name, value)

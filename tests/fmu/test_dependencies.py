@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from instances import started
+from instances import started, stepped
 from marks import slow
 
 from rtcvt.errors import InputError
@@ -37,8 +37,7 @@ def changed(model, rng, points):
             one.initialise()
         except InputError:
             continue
-        for _ in range(rng.integers(100)):
-            one.step(model.step_size)
+        stepped(one, rng.integers(100), model.step_size)
         one.x[:] *= 1.0 + 1e-2 * rng.normal(size=n_x)
         before, t = (one.outputs().copy(), one.derivative()), np.array([one.t])
         buffers = (one.x, one.u, one.p, t) if point < 2 else (one.x, one.u)

@@ -24,9 +24,9 @@ from fmpy import read_model_description, simulate_fmu
 from fmpy.validation import validate_fmu
 from held_inputs import simulate_held
 from lxml import etree
+from refusals import refused
 from rows import text_of
 
-from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
 from rtcvt.fmu.ssp import export_ssp, system_description
@@ -155,8 +155,7 @@ def _reference_units() -> list[Path]:
 def test_a_reference_unit_runs_here_as_in_fmpy(path):
     description = read_model_description(str(path))
     if description.coSimulation is None:
-        with pytest.raises(InputError, match="export the unit for co-simulation"):
-            runner.run(path, H)
+        refused("export the unit for co-simulation", runner.run, path, H)
         return
     end = min(float(description.defaultExperiment.stopTime), 3.0)
     step = float(description.defaultExperiment.stepSize or 0.01)

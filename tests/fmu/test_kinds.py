@@ -31,7 +31,9 @@ PARTS = {"clutch": 4, "clutch_control": 2, "engine": 1, "cvt_control": 0, "torqu
 # shipped parts, and variants with more equations; other kinds have their own files
 UNITS = {name: load_unit(name).build for kind in kinds() if kind.build
          for name in shipped_units(*kind.names) if {*kind.names}.isdisjoint(OTHERS)}  # fmt: skip
-UNITS |= {name: machine.model for name, machine in machines() if name == "warm_clutch" or "pulsating" in name}
+FLANGED = {"differential", "planetary", "power_split_ivt", "toroidal_kers"}  # with speeds given, or with play
+UNITS |= {name: machine.model for name, machine in machines() if name == "warm_clutch" or "pulsating" in name
+          or (name.partition(" ")[0] in FLANGED and name.count(" ") == 2)}  # fmt: skip
 FAST = ["clutch", "shift_control", "warm_clutch", "engine pulsating slow", "hybrid_drive", "vehicle_tyres", "cvt_pump"]
 # with an output that is zero or less now and then
 BELTS = {"two_pulley_belt hybrid": {"P2__mu": 0.2}, "two_pulley_belt hybrid swings": {"P2__mu": 0.2},

@@ -438,25 +438,6 @@ def test_a_damaged_archive_is_read_or_refused(exported_native, tmp_path):
     assert opened(path)
 
 
-def test_a_damaged_description_is_read_or_refused(exported_native, tmp_path):
-    rng = random.Random(2)
-
-    def change(text):
-        where = rng.randrange(len(text))
-        return rng.choice([
-            text[:where],
-            text[:where] + bytes(rng.randrange(256) for _ in range(8)) + text[where + 8 :],
-            text[:where] + text[min(len(text), where + rng.randrange(200)) :],
-        ])  # fmt: skip
-
-    found = [
-        opened(damaged(exported_native["kers"], tmp_path / "unit.fmu", "modelDescription.xml", change))
-        for _ in range(60)
-    ]
-    assert not all(found)
-    assert not opened(damaged(exported_native["kers"], tmp_path / "none.fmu", "modelDescription.xml", lambda _: None))
-
-
 BINARY = "binaries/linux64/toroidal_kers_rigid.so"
 
 

@@ -8,10 +8,10 @@ import fmpy
 import pytest
 from archives import changed
 from marks import slow
+from refusals import refused
 from rows import mistakes
 
 import rtcvt.fmu.export
-from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
 from rtcvt.kind import load_unit
 
@@ -57,15 +57,13 @@ def test_a_place_that_cannot_be_written_is_refused(unit, tmp_path, place):
     (tmp_path / "file").touch()
     (tmp_path / "folder.fmu").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(InputError, match=place):
-        export_python(unit, "rigid", tmp_path / place)
+    refused(place, export_python, unit, "rigid", tmp_path / place)
     assert sorted(tmp_path.rglob("*")) == before
 
 
 @mistakes
 def test_a_bad_parameter_is_refused(unit, tmp_path, parameters, message):
-    with pytest.raises(InputError, match=message):
-        export_python(unit, "rigid", tmp_path / "unit.fmu", parameters=parameters)
+    refused(message, export_python, unit, "rigid", tmp_path / "unit.fmu", parameters=parameters)
     assert not list(tmp_path.iterdir())
 
 

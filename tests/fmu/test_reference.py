@@ -10,8 +10,8 @@ import pytest
 from fmpy.util import read_csv
 from lxml import etree
 from marks import slow
+from refusals import refused
 
-from rtcvt.errors import InputError
 from rtcvt.fmu.native.compiler import own_platform
 from rtcvt.fmu.native.export import export_native
 from rtcvt.fmu.native.reference import FOLDER, MOST_INTERVALS, write_cross_check, write_reference
@@ -130,8 +130,7 @@ def test_start_values_of_the_export_count(tmp_path):
 def test_a_scenario_that_cannot_be_run_is_refused(tmp_path):
     model = build_model(load_unit("toroidal_kers"), "rigid")
     scenario = Scenario(name="wrong", duration=1.0, inputs={"gear.q.w": 1.0})
-    with pytest.raises(InputError, match=r"gear\.q\.w"):
-        write_reference(model, scenario, tmp_path / "reference")
+    refused(r"gear\.q\.w", write_reference, model, scenario, tmp_path / "reference")
 
 
 @pytest.mark.parametrize("at", [0.25, 0.1234567])

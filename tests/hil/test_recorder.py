@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from refusals import refused
 from rows import script
 
 import rtcvt.hil.recorder
@@ -109,10 +110,8 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path, suffix):
 def test_files_that_are_no_recordings_are_refused(tmp_path):
     for name in ("a.h5", "a.mf4"):
         (tmp_path / name).write_bytes(b"nothing of the kind" * 20)
-        with pytest.raises(InputError, match="recording"):
-            read(tmp_path / name)
-    with pytest.raises(InputError, match="cannot be read"):
-        read(tmp_path / "none.h5")
+        refused("recording", read, tmp_path / name)
+    refused("cannot be read", read, tmp_path / "none.h5")
 
 
 def test_a_disk_that_stands_still_is_told(tmp_path, monkeypatch):
@@ -162,8 +161,7 @@ def forged(path, damage):
     (lambda f: f.__delitem__("unit_file"), "unit_file: a text"),
     (lambda f: f.__setitem__("signals/x", np.arange(3.0)), "recording")])  # fmt: skip
 def test_what_a_file_declares_is_checked_before_it_is_read(tmp_path, damage, message):
-    with pytest.raises(InputError, match=message):
-        read(forged(tmp_path / "a.h5", damage))
+    refused(message, lambda: read(forged(tmp_path / "a.h5", damage)))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -217,8 +215,7 @@ def test_a_device_or_pipe_is_written_and_not_replaced(tmp_path):
 def test_a_name_that_is_too_long_is_refused(tmp_path):
     given = Recording(np.arange(3.0), {}, {}, "")
     for make in (write_recording, write):
-        with pytest.raises(InputError, match="at most 200 bytes"):
-            make(tmp_path / ("x" * 300 + ".h5"), given, "simulation")
+        refused("at most 200 bytes", make, tmp_path / ("x" * 300 + ".h5"), given, "simulation")
     assert not list(tmp_path.iterdir())
 
 

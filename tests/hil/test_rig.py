@@ -15,6 +15,7 @@ import faults
 import numpy as np
 import pytest
 from marks import slow
+from refusals import refused
 from rows import mistakes, script
 
 from rtcvt.cli.console import say_limits
@@ -360,19 +361,16 @@ def test_faults_come_from_the_scenario_file_and_are_reported(kers, tmp_path):
 def test_faults_that_are_not_valid_are_refused(tmp_path, lines, message):
     file = tmp_path / "s.toml"
     file.write_text(f'duration = "1 s"\n[fault.a]\n{lines}\n')
-    with pytest.raises(InputError, match=message):
-        load_faults(file)
+    refused(message, load_faults, file)
 
 
 def test_a_fault_of_a_signal_that_is_not_there_is_refused(probe):
     fault = Fault(name="a", kind="stuck", signal="torque", start=0.0, duration=1.0)
-    with pytest.raises(InputError, match=r"torque: .*tau"):
-        run_rig(probe, H, 0.01, rig=Rig(faults=(fault,)))
+    refused(r"torque: .*tau", lambda: run_rig(probe, H, 0.01, rig=Rig(faults=(fault,))))
 
 
 def test_a_cpu_that_is_not_there_is_refused(probe):
-    with pytest.raises(InputError, match="--cpu = 4096: one of"):
-        run_rig(probe, H, 0.01, rig=Rig(cpu=4096))
+    refused("--cpu = 4096: one of", lambda: run_rig(probe, H, 0.01, rig=Rig(cpu=4096)))
 
 
 def run_command(*words: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 from rows import mistakes
 
 from rtcvt.errors import InputError
@@ -94,10 +95,8 @@ def test_step_and_duration_come_from_the_fmu_unless_given(probe, variant):
     assert run(probe, scenario=scenario(), fast=True).figures()["steps"] == 10
     assert run(probe, 2e-3, 0.01, scenario(duration=1.0), fast=True).figures()["steps"] == 5
     bare = variant(step=('stepSize="0.001"', ""), stop=('stopTime="0.02"', ""))
-    with pytest.raises(InputError, match=r"variant\.fmu: step: .*give a step"):
-        run(bare, duration=1.0)
-    with pytest.raises(InputError, match=r"variant\.fmu: duration: .*give a duration"):
-        run(bare, H)
+    refused(r"variant\.fmu: step: .*give a step", run, bare, duration=1.0)
+    refused(r"variant\.fmu: duration: .*give a duration", run, bare, H)
 
 
 @pytest.fixture
@@ -124,21 +123,18 @@ def test_enumerations_take_their_items_by_name_or_value(modes):
 
 @mistakes
 def test_what_is_no_item_of_an_enumeration_is_refused(modes, inputs, parameters, message):
-    with pytest.raises(InputError, match=message):
-        run(modes, H, scenario=scenario(inputs, parameters))
+    refused(message, lambda: run(modes, H, scenario=scenario(inputs, parameters)))
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
 @mistakes
 def test_a_scenario_that_does_not_fit_is_refused(probe, inputs, parameters, message):
-    with pytest.raises(InputError, match=message):
-        run(probe, H, scenario=scenario(inputs, parameters))
+    refused(message, lambda: run(probe, H, scenario=scenario(inputs, parameters)))
 
 
 @pytest.mark.parametrize(("step", "duration"), [(0.0, 1.0), (-1.0, 1.0), (2.0, 1.0), (1e-9, 1.0), (1e-8, 0.9)])
 def test_a_step_that_does_not_fit_is_refused(probe, step, duration):
-    with pytest.raises(InputError, match="step"):
-        run(probe, step, duration)
+    refused("step", run, probe, step, duration)
 
 
 def test_a_step_that_fails_ends_the_run_which_is_kept(probe, tmp_path):
@@ -232,44 +228,34 @@ def test_figures_are_plain_finite_numbers_or_null(probe):
 
 
 def test_files_that_are_no_fmu_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"missing\.fmu': an existing FMU file"):
-        run(tmp_path / "missing.fmu")
-    with pytest.raises(InputError, match="an existing FMU file"):
-        run(tmp_path)
+    refused(r"missing\.fmu': an existing FMU file", run, tmp_path / "missing.fmu")
+    refused("an existing FMU file", run, tmp_path)
     text = tmp_path / "text.fmu"
     text.write_text("not a zip archive")
-    with pytest.raises(InputError, match=r"text\.fmu: not an FMU, which is a zip archive"):
-        run(text)
+    refused(r"text\.fmu: not an FMU, which is a zip archive", run, text)
     with zipfile.ZipFile(tmp_path / "empty.fmu", "w") as archive:
         archive.writestr("README", "")
-    with pytest.raises(InputError, match=r"empty\.fmu: .*no modelDescription\.xml"):
-        run(tmp_path / "empty.fmu")
+    refused(r"empty\.fmu: .*no modelDescription\.xml", run, tmp_path / "empty.fmu")
 
 
 def test_fmus_that_cannot_run_here_are_refused_with_the_reason(variant):
     with pytest.raises(InputError, match=r"fmiVersion = '1\.0': 2\.0"):
         run(variant(v=('fmiVersion="2.0"', 'fmiVersion="1.0" modelIdentifier="x" numberOfContinuousStates="0"')))
-    with pytest.raises(InputError, match=r"fmiVersion = '4\.0': 2\.0 or 3\.0"):
-        run(variant(v=('fmiVersion="2.0"', 'fmiVersion="4.0"')))
-    with pytest.raises(InputError, match="model exchange only"):
-        run(variant(v=("<CoSimulation", "<ModelExchange")))
-    with pytest.raises(InputError, match=r"modelDescription\.xml: cannot be read"):
-        run(variant(v=("</ModelVariables>", "")))
-    with pytest.raises(InputError, match=r"modelDescription\.xml: cannot be read"):
-        run(variant(v=('min="0"', 'min="none"')))
+    refused(r"fmiVersion = '4\.0': 2\.0 or 3\.0", lambda: run(variant(v=('fmiVersion="2.0"', 'fmiVersion="4.0"'))))
+    refused("model exchange only", lambda: run(variant(v=("<CoSimulation", "<ModelExchange"))))
+    refused(r"modelDescription\.xml: cannot be read", lambda: run(variant(v=("</ModelVariables>", ""))))
+    refused(r"modelDescription\.xml: cannot be read", lambda: run(variant(v=('min="0"', 'min="none"'))))
     binaries = {
         f"binaries/{p}/Probe{e}": None for p in ("linux64", "win64", "darwin64") for e in (".so", ".dll", ".dylib")
     }
     with pytest.raises(InputError, match=r"binaries = 'other': no .*Probe\..* for this platform"):
         run(variant({**binaries, "binaries/other/Probe.so": b""}))
-    with pytest.raises(InputError, match="the library cannot be used here"):
-        run(variant(dict.fromkeys(binaries, b"not a library")))
+    refused("the library cannot be used here", lambda: run(variant(dict.fromkeys(binaries, b"not a library"))))
 
 
 def test_a_python_fmu_whose_package_is_missing_is_refused_with_the_reason(variant):
     fmu = variant({"resources/slavemodule.txt": b"needy_slave", "resources/needy_slave.py": b"import not_installed\n"})
-    with pytest.raises(InputError, match=r"variant\.fmu: instantiation: .*\s.*not_installed"):
-        run(fmu)
+    refused(r"variant\.fmu: instantiation: .*\s.*not_installed", run, fmu)
 
 
 @pytest.fixture(scope="session")
@@ -298,8 +284,7 @@ def test_an_exported_unit_runs_like_its_model(kers, fast):
 
 
 def test_memory_is_not_promised_that_is_not_there(probe):
-    with pytest.raises(InputError, match="fewer steps"):
-        run(probe, 1e-6, 50.0)
+    refused("fewer steps", run, probe, 1e-6, 50.0)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's /proc")

@@ -9,7 +9,8 @@ import re
 import numpy as np
 import pytest
 from discs import discs, interpreted
-from instances import started
+from instances import started, stepped
+from refusals import refused
 from rows import text_of
 from scipy.linalg import expm
 
@@ -41,10 +42,7 @@ def built(folder, text, step=1e-3, change=None):
 
 def run(model, duration, step, inputs=(), parameters=()):
     """Outputs over time by name."""
-    instance = model.instantiate()
-    for name, value in (*inputs, *parameters):
-        instance.set(name, value)
-    instance.initialise()
+    instance = started(model, dict((*inputs, *parameters)))
     rows = [instance.y.copy()]
     for _ in range(round(duration / step)):
         assert instance.step(step) != FAILED
@@ -57,14 +55,15 @@ TWO = text_of("units/two_discs.toml")
 
 
 def errors_of_two(folder, change=None):
-    """Errors of both speeds after 0.1 s beside the closed form, with 1, 2 and 4 ms/4 as internal steps."""
+    """Errors of speeds, and of the twist by the shaft's energy, after 0.1 s; internal steps of 1, 1/2 and 1/4 ms."""
     J_1, J_2, K, d = 0.1, 0.3, 500.0, 0.5
     A = np.array([[-d / J_1, d / J_1, -K / J_1], [d / J_2, -d / J_2, K / J_2], [1.0, -1.0, 0.0]])
     exact = expm(0.1 * A) @ [10.0, 0.0, 0.0]
     found = []
     for parts in (1, 2, 4):
         r = run(built(folder, TWO % (parts, parts), change=change), 0.1, 1e-3)
-        found.append(np.hypot(r["one.f.w"][-1] - exact[0], r["two.f.w"][-1] - exact[1]))
+        state = r["one.f.w"][-1], r["two.f.w"][-1], np.copysign(np.sqrt(2.0 * r["s.E"][-1] / K), exact[2])
+        found.append(np.linalg.norm(state - exact))
     return found
 
 
@@ -185,8 +184,7 @@ def test_losses_of_two_gear_trains(folder, model):
         box.set("first.fast.tau", tau)
         books = []
         for steps in (200, 20):
-            for _ in range(steps):
-                assert box.step(1e-3) != FAILED
+            stepped(box, steps)
             heat = [
                 box.get(f"{part}.{q}.Q")
                 for part in ("first", "second")
@@ -227,8 +225,7 @@ def test_a_clutch_between_two_discs_slips_as_it_should_and_sticks(folder):
 def test_what_is_tuned_in_a_run_counts_as_if_it_had_always_been_so(folder, text):
     model = built(folder, text)
     one = started(model)
-    for _ in range(20):
-        one.step(1e-3)
+    stepped(one, 20)
     tunable = [v.name for v in model.select("parameter") if v.tunable]
     assert {v.partition(".")[0] for v in tunable} >= ({"clutch", "one", "two"} if text == CLUTCHED else {"s"})
     for name in tunable:
@@ -281,20 +278,9 @@ def test_a_node_whose_flanges_all_slip(folder):
     one.set("A.clutch.u", 0.0)
     one.set("B.clutch.u", 0.0)
     one.initialise()
-    with pytest.raises(InputError, match="whose flanges all slip"):
-        linearise(one)
+    refused("whose flanges all slip", linearise, one)
     parts = [f"{name}.storage.E" for name in ("one", "two", "A", "B")] + ["A.clutch.Q", "B.clutch.Q"]
     assert sum(get(name) for name in parts) == pytest.approx(0.5 * 0.2 * 25.0**2, rel=0.02)
-
-
-def test_energy_is_kept_to_third_order_over_a_node(folder):
-    found = []
-    for parts in (1, 2):
-        r = run(built(folder, (TWO % (parts, parts)).replace("d = 0.5", "d = 0.0")), 0.1, 1e-3)
-        E = r["one.storage.E"] + r["two.storage.E"] + r["s.E"]
-        found.append(E[0] - E[-1])
-    assert 0.0 < found[0] < 0.02 * E[0]
-    assert found[1] < 0.15 * found[0]
 
 
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
@@ -336,8 +322,7 @@ def test_a_driveline_that_pushes_does_not_move_what_brakes_hold(folder):
     carried = instance.get("vehicle.force.brake") + instance.get("vehicle.force.roll")
     assert carried == pytest.approx(200.0 * 5.0 / 0.3 - grade, rel=1e-4)
     instance.set("driveline.shaft.load", -700.0)
-    for _ in range(300):
-        assert instance.step(1e-3) == OK
+    stepped(instance, 300, status=OK)
     assert instance.get("vehicle.vehicle.v") > 0.05
 
 
@@ -353,8 +338,7 @@ connect = ["one.control.tau_des -> two.control.tau", "two.control.tau_des -> one
 one = { unit = "clutch_control", parameters = { "control.start" = 1 }, inputs = { "a.w" = 0, "b.w" = 0 } }
 two = { unit = "clutch_control", parameters = { "control.start" = 1 } }
 """
-    with pytest.raises(InputError, match=r"one\.control\.tau_des.*two\.control\.tau_des.*at once"):
-        built(folder, text)
+    refused(r"one\.control\.tau_des.*two\.control\.tau_des.*at once", built, folder, text)
 
 
 def test_signals_come_without_delay(folder):
@@ -397,5 +381,4 @@ def test_speeds_that_are_tied_twice_are_named(folder):
 
 def test_a_step_of_a_million_internal_ones_is_refused(folder):
     text = 'connect = ["box.sun - ground"]\n[components.box]\nunit = "planetary"\nmodel = "rigid"\n'
-    with pytest.raises(InputError, match=r"solver\.step.*10000.*less than .* s, 1e\+06 internal steps of"):
-        built(folder, text, 1e4)
+    refused(r"solver\.step.*10000.*less than .* s, 1e\+06 internal steps of", built, folder, text, 1e4)

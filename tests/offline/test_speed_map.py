@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 from typer.testing import CliRunner
 
 from rtcvt.belt.unit import Resonance
@@ -72,10 +73,8 @@ def test_the_command_writes_page_and_figures(tmp_path):
 
 def test_bad_speeds_are_refused(tmp_path):
     unit = load_unit(SERPENTINE)
-    with pytest.raises(InputError, match="--low"):
-        speed_map(unit, 200.0, 100.0)
-    with pytest.raises(InputError, match=r"--time.*four periods"):
-        speed_map(unit, 10.0, 100.0, duration=1.0)
+    refused("--low", speed_map, unit, 200.0, 100.0)
+    refused(r"--time.*four periods", speed_map, unit, 10.0, 100.0, duration=1.0)
     done = CliRunner().invoke(app, ["map", "clutch", "-o", str(tmp_path / "map.html")])
     assert isinstance(done.exception, InputError)
     assert "a kind with a map: gear_system, belt" in str(done.exception)

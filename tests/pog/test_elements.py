@@ -7,8 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 from differences import jacobian_by_differences
-from rows import text_of
-from scipy.integrate import solve_ivp
+from instances import started as initialised
+from instances import stepped
+from rows import independent, text_of
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -22,123 +23,29 @@ from rtcvt.pog.unit import Oil
 from rtcvt.unitfile import parse_unit_file, read_unit_file
 
 GEARS = ("in", "s0", "p0", "c0", "s1", "s2", "p", "q", "c", "out")
-J = np.array([0.02, 5e-4, 2e-4, 5e-3, 2e-3, 3e-3, 2e-4, 5e-4, 8e-3, 13.0])
-B = np.array([1e-3, 0.0, 1e-4, 1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-3, 2e-3])
-CAPACITY = {"C": 700.0, "D": 2400.0}
-
-
-def row(**entries):
-    return np.array([float(entries.get(g.replace("in", "in_"), 0.0)) for g in GEARS])
-
-
-def mesh(one, z_1, other, z_2, carrier):
-    """Willis: ``z_1 (w_1 - w_c) + z_2 (w_2 - w_c) = 0``, z_2 negative for a ring."""
-    return z_1 * (row(**{one: 1}) - row(**{carrier: 1})) + z_2 * (row(**{other: 1}) - row(**{carrier: 1}))
-
-
-# tooth numbers of the box; front sun and clutch A always hold
-ALWAYS = [mesh("s0", 37, "p0", 17, "c0"), mesh("p0", 17, "in_", -71, "c0"), mesh("s1", 31, "p", 20, "c"),
-          mesh("p", 20, "q", 23.5, "c"), mesh("s2", 38, "q", 23.5, "c"), mesh("q", 23.5, "out", -85, "c"),
-          row(s0=1), row(c0=1, s1=-1)]  # fmt: skip
-SLIP = {"C": row(s2=1), "D": row(c=1)}
-
-
-class Ideal:
-    """The box with Coulomb's set-valued law: multipliers of all constraints, events by a root finder."""
-
-    def __init__(self):
-        self.v, self.heat = np.zeros(len(GEARS)), 0.0
-
-    def forces(self, v, mode, tau, capacity):
-        """Accelerations, and the torques of brakes that hold."""
-        held = [name for name in SLIP if mode[name] == 0]
-        G = np.array(ALWAYS + [SLIP[name] for name in held])
-        f = tau - B * v - sum(mode[name] * capacity[name] * SLIP[name] for name in SLIP)
-        n = len(G)
-        x = np.linalg.solve(np.block([[np.diag(J), G.T], [G, np.zeros((n, n))]]), np.append(f, np.zeros(n)))
-        return x[: len(J)], dict(zip(held, x[len(x) - len(held) :], strict=True))
-
-    def mode(self, v, tau, capacity):
-        """The one mode of all brakes that is consistent."""
-        free = {name: (-1, 0, 1) if abs(s @ v) < 1e-9 else (np.sign(s @ v),) for name, s in SLIP.items()}
-        free |= {name: (1,) for name in SLIP if capacity[name] == 0.0}
-        for choice in product(*free.values()):
-            mode = dict(zip(SLIP, choice, strict=True))
-            a, held = self.forces(v, mode, tau, capacity)
-            slides = all(len(free[n]) == 1 or mode[n] == 0 or mode[n] * (SLIP[n] @ a) >= 0 for n in SLIP)
-            if slides and all(abs(t) <= capacity[n] for n, t in held.items()):
-                return mode
-        raise AssertionError
-
-    def hold(self, h, tau, capacity):
-        """Go on for a time `h` in which torques and capacities are constant."""
-        left = h
-        for _ in range(20):
-            mode = self.mode(self.v, tau, capacity)
-
-            def rates(t, x, mode=mode):
-                power = sum(mode[n] * capacity[n] * (SLIP[n] @ x[:-1]) for n in SLIP)
-                return np.append(self.forces(x[:-1], mode, tau, capacity)[0], power)
-
-            events = []
-            for name in (n for n in SLIP if capacity[n] > 0.0):
-                if mode[name] == 0:
-
-                    def event(t, x, name=name, mode=mode):
-                        return capacity[name] - abs(self.forces(x[:-1], mode, tau, capacity)[1][name])
-                else:
-
-                    def event(t, x, name=name, mode=mode):
-                        return mode[name] * (SLIP[name] @ x[:-1]) + (1e-9 if t == 0.0 else 0.0)
-
-                event.terminal, event.direction = True, -1
-                events.append(event)
-            x = np.append(self.v, self.heat)
-            run = solve_ivp(rates, (0.0, left), x, "DOP853", rtol=1e-10, atol=1e-9, events=events)
-            self.v, self.heat = run.y[:-1, -1], run.y[-1, -1]
-            left -= run.t[-1]
-            if run.status == 0:
-                return
-        raise AssertionError
-
-
-def schedule(t):
-    """Input torque, and actuations of C and D, in stairs of 10 ms."""
-    t = np.floor(t / 0.01 + 1e-6) * 0.01
-    return (150.0 if t >= 0.05 else 0.0, np.interp(t, [0.4, 0.5, 0.8, 0.85], [0.0, 0.25, 0.4, 1.0]),
-            np.interp(t, [0.45, 0.52], [1.0, 0.0]))  # fmt: skip
 
 
 @pytest.mark.parametrize(("fidelity", "speeds", "heats"), [("rigid", 1e-7, 1e-4), ("full", 3e-3, 1e-3)])
 def test_shift_of_a_lepelletier_box_against_an_independent_solution(fidelity, speeds, heats):
     """At 1 ms. The elastic box is another machine: its teeth and shafts wind up."""
-    ideal, box = Ideal(), started(ideal_box(), fidelity, {"gear.out.J": J[-1]}, {"clutch.A.u": 1.0})
-    got, want = [], []
-    for k in range(100):
-        tau, c, d = schedule(k * 0.01)
-        load = -100.0 if tau else 0.0
-        run(box, 10, {"input.tau": tau, "output.tau": load, "brake.C.u": c, "brake.D.u": d})
-        ideal.hold(0.01, tau * row(in_=1) + load * row(out=1), {"C": c * CAPACITY["C"], "D": d * CAPACITY["D"]})
+    box, table = started(ideal_box(), fidelity, {"gear.out.J": 13.0}, {"clutch.A.u": 1.0}), independent("box_shift")
+    got, want = [], table[:, 3:-1]
+    for tau, c, d in table[:, :3]:
+        run(box, 10, {"input.tau": tau, "output.tau": -100.0 if tau else 0.0, "brake.C.u": c, "brake.D.u": d})
         got.append([box.get(f"gear.{g}.w") for g in GEARS])
-        want.append(ideal.v)
     assert np.abs(np.array(got) - want).max() < speeds * np.abs(want).max()
-    assert box.get("brake.C.Q") + box.get("brake.D.Q") == pytest.approx(ideal.heat, rel=heats)
+    assert box.get("brake.C.Q") + box.get("brake.D.Q") == pytest.approx(table[-1, -1], rel=heats)
     assert box.get("brake.C.stuck") == 1.0
 
 
 def started(unit, fidelity, parameters=None, inputs=None):
-    instance = unit.build(fidelity).instantiate()
-    for name, value in {**(parameters or {}), **(inputs or {})}.items():
-        instance.set(name, value)
-    instance.initialise()
-    return instance
+    return initialised(unit.build(fidelity), {**(parameters or {}), **(inputs or {})})
 
 
 def run(instance, steps, inputs, status=0):
     for name, value in inputs.items():
         instance.set(name, value)
-    for _ in range(steps):
-        assert instance.step(1e-3) == status
+    stepped(instance, steps, status=status)
 
 
 def planetary(clutch='K = ["s", "r"]', brake='B = "r"'):
@@ -235,25 +142,6 @@ def test_more_elements_hold_than_needed():
     assert [box.get(f"{e}.stuck") for e in ("clutch.A", "clutch.B", "clutch.E", "brake.F")] == [1.0] * 4
     assert max(abs(box.get(f"gear.{g}.w")) for g in GEARS) < 1e-9
     assert pytest.approx(box.get("brake.F.tau"), rel=1e-6) == 300.0 - 200.0
-
-
-@pytest.mark.parametrize("fidelity", ["rigid", "full"])
-def test_jacobian(fidelity):
-    """With losses and play, of elements that stick and that slip, teeth that touch and that do not."""
-    text = lossy(every_element()).text.replace("0.97 }", '0.97, play = "0.1 mm" }', 1)
-    unit = read_gear_system(parse_unit_file(text, "set.toml"))
-    box = started(unit, fidelity, None, {"clutch.K.u": 1.0, "brake.B.u": 1.0, "sun.tau": 30.0})
-    n, phi = len(box.x), [s.name for s in box.model.states].index("clutch.K.phi")
-    for twists, F in (((0.0, 0.0, 0.0), 0.0), ((5e-5, 2e-3, 1e-4), 4e3), ((-2e-3, 1e-5, -6e-4), -4e3)):
-        box.x[:phi] = np.linspace(1e-4, 2e-4, phi)
-        if fidelity == "full":
-            box.x[len(unit.gears)] = F
-        box.x[phi:] = 1e-5
-        box.x[phi : phi + 3] = twists
-        scale = np.full(n, 1e-6)
-        scale[phi : phi + len(unit.elements)] = 1e-8
-        found, exact = jacobian_by_differences(box, scale), box.jacobian()
-        assert exact == pytest.approx(found, rel=1e-5, abs=1e-5 * np.abs(found).max(axis=1).min() + 1e-4)
 
 
 @pytest.mark.parametrize(("fidelity", "sign"), list(product(("rigid", "full"), (1.0, -1.0))))
@@ -436,8 +324,7 @@ def test_order_with_losses(fidelity):
     ends = []
     for n in (50, 100, 200, 1600):
         box = started(chain(ETAS[0]), fidelity, {"gear.a.w_start": 100.0, "gear.d.b": 5.0}, {"input.tau": 30.0})
-        for _ in range(n):
-            box.step(2e-3 / n)
+        stepped(box, n, 2e-3 / n)
         ends.append(box.x[:1].copy())
     errors = [abs(end - ends[-1]).max() for end in ends[:-1]]
     assert errors[0] / errors[1] > 6.0

@@ -3,9 +3,9 @@
 import logging
 
 import pytest
+from refusals import refused
 from rows import text_of
 
-from rtcvt.errors import InputError
 from rtcvt.pog.reading import read_gear_system
 from rtcvt.unitfile import parse_unit_file
 
@@ -45,5 +45,4 @@ def test_a_radius_that_passes_zero_while_the_variable_moves_is_refused():
         "[gears]", "[variables]\ntheta = { min = -0.5, max = 0.5, rate_max = 1.0 }\n\n[gears]"
     ).replace('[0, "y"]', '[0, "y*sin(4*(theta + 0.45))"]')
     moving += '\n[controller.position]\nacts_on = "theta"\ntime_constant = "50 ms"\n'
-    with pytest.raises(InputError, match="whose radius here is 0 at some theta of its range"):
-        read(moving)
+    refused("whose radius here is 0 at some theta of its range", read, moving)

@@ -1,6 +1,7 @@
 """A gear with several ports: their torques add up, each port has its own torque."""
 
 import pytest
+from instances import started, stepped
 
 from rtcvt.errors import InputError
 from rtcvt.pog.diagram import unit_diagram
@@ -17,19 +18,13 @@ def variant(ports):
 
 
 def run(unit, fidelity, **inputs):
-    instance = unit.build(fidelity).instantiate()
-    for name, value in inputs.items():
-        instance.set(name.replace("_", "."), value)
-    instance.initialise()
-    for _ in range(40):
-        assert instance.step(1e-3) == 0
-    return instance
+    return stepped(started(unit.build(fidelity), **inputs), 40, status=0)
 
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 def test_torques_of_two_ports_add_up(fidelity):
-    one = run(variant(FIRST), fidelity, sun_tau=30.0, ring_tau=5.0)
-    two = run(variant(FIRST + '\nbrake = { gear = "s" }'), fidelity, sun_tau=50.0, brake_tau=-20.0, ring_tau=5.0)
+    one = run(variant(FIRST), fidelity, sun__tau=30.0, ring__tau=5.0)
+    two = run(variant(FIRST + '\nbrake = { gear = "s" }'), fidelity, sun__tau=50.0, brake__tau=-20.0, ring__tau=5.0)
     for gear in ("s", "p", "r", "c"):
         assert two.get(f"gear.{gear}.w") == pytest.approx(one.get(f"gear.{gear}.w"), rel=1e-12)
     assert two.get("brake.w") == two.get("sun.w") == two.get("gear.s.w")
@@ -39,7 +34,7 @@ def test_torques_of_two_ports_add_up(fidelity):
 def test_a_shaft_beside_a_torque_shows_its_own_torque(fidelity):
     """Both ports drive the gear: the shaft's torque is its spring's alone."""
     unit = variant('sun = { gear = "s", spring = "1 kN.m/rad" }\nbrake = { gear = "s" }')
-    instance = run(unit, fidelity, sun_w=10.0, brake_tau=-7.0)
+    instance = run(unit, fidelity, sun__w=10.0, brake__tau=-7.0)
     state = {v.name: k for k, v in enumerate(instance.model.states)}
     assert instance.get("sun.tau") == instance.x[state["sun.tau"]]
     assert instance.get("sun.tau") != 0.0

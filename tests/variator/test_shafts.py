@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from instances import stepped
 from variator_laws import CONSTANTS, SHAFTS, constant_laws, instance
 
 from rtcvt.model import Books
@@ -122,8 +123,7 @@ def test_the_output_lacks_what_the_shafts_take(fidelity):
     one = instance(fidelity, constant_laws(), flange, **start, **SHAFTS)
     one.set("primary.w", 300.0)
     one.set("secondary.tau", -40.0)
-    for _ in range(2000):
-        one.step(1e-3)
+    stepped(one, 2000)
     lost = sum(one.get(v.name) for v in one.model.select("output") if v.books is Books.LOSS)
     into, out = one.get("primary.tau") * 300.0, 40.0 * one.get("secondary.w")
     assert into == pytest.approx(out + lost, rel=1e-6)

@@ -8,8 +8,9 @@ import math
 import numpy as np
 import pytest
 import variator_laws as analytic
+from instances import started
+from refusals import refused
 
-from rtcvt.errors import InputError
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.kind import load_unit
 from rtcvt.model import Instance
@@ -36,11 +37,7 @@ def instance(fidelity, **values) -> Instance:
     """The unit with laws in closed form, initialised; ``__`` in a name stands for a dot."""
     if fidelity not in MODELS:
         MODELS[fidelity] = build_kers(read_variator(parse_unit_file(TEXT, "kers.toml")), fidelity, reduced=LAWS)
-    one = MODELS[fidelity].instantiate()
-    for name, value in {"shaft__w": 260.0, "shaft__w_start": 260.0, "ratio__start": 1.2, **values}.items():
-        one.set(name.replace("__", "."), value)
-    one.initialise()
-    return one
+    return started(MODELS[fidelity], **{"shaft__w": 260.0, "shaft__w_start": 260.0, "ratio__start": 1.2, **values})
 
 
 def run(one, seconds, demand, speed=None, names=("shaft.tau",)):
@@ -233,5 +230,4 @@ def test_it_stands_still_and_turns_either_way(fidelity):
 
 
 def test_the_flanges_are_no_choice():
-    with pytest.raises(InputError, match="primary"):
-        with_flange_inputs(UNIT, {"primary": "torque"})
+    refused("primary", with_flange_inputs, UNIT, {"primary": "torque"})

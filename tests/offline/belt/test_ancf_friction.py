@@ -10,10 +10,9 @@ from typer.testing import CliRunner
 from rtcvt.belt.unit import Patch, Sliding
 from rtcvt.cli import app
 from rtcvt.kind import load_unit
-from rtcvt.offline.belt.audit import ALLOWED, book, columns, ledger, strayed, unaccounted
-from rtcvt.offline.belt.drive import _inputs, _work, build, simulate, spans
+from rtcvt.offline.belt.audit import ALLOWED, strayed
+from rtcvt.offline.belt.drive import build, simulate, spans
 from rtcvt.offline.belt.friction import DIRECTIONS
-from rtcvt.offline.belt.motion import N_COUNT, Motion, Numerics, march
 from rtcvt.offline.belt.results import Case, result
 from rtcvt.offline.belt.rigid_elements import at_rest
 from rtcvt.offline.belt.runs import changed
@@ -114,47 +113,6 @@ def test_a_share_of_one_is_no_share():
     np.testing.assert_allclose(b.turning, a.turning, rtol=1e-8, atol=1e-8)
     assert b.last.sliding.shape == (5, DIRECTIONS)
     assert b.last.sliding[IDLER].max() > 0.3
-
-
-@pytest.mark.slow
-def test_the_account_closes_with_the_friction_of_each_step():
-    """One motion in four accounts: the right one, the ribs' mu everywhere, no sliding law, half the back's."""
-    unit = serpentine({}, {"mu_back": 0.4, "sliding": FALLS}, {"alternator": {"mu": 0.5}})
-    scenario = Scenario(name="slips", duration=0.04, inputs={
-        "crank.w": Table(time=(0.0, 0.01, 0.04), value=(0.0, -20.0, -40.0)),
-        "alternator.tau": Table(time=(0.0, 0.01), value=(0.0, 40.0)),
-    })  # fmt: skip
-    drive = build(unit, elements=120, step=STEP)
-    x = Motion(*(part.copy() for part in drive.rest))
-    m, n, n_s, _ = x.contact.shape
-    W, count = _work(x, drive.sheaves), np.zeros(N_COUNT, dtype=np.int64)
-    steps = round(scenario.duration / STEP)
-    w, tau = _inputs(unit, scenario, STEP * np.arange(1, steps + 1))
-    out = [np.zeros((1, *shape)) for shape in ((n, 4), (n, 4), (m, 4), (0, 4), (m, n, n_s, 4), (len(columns()),))]
-    at_first = drive.contact.mu.copy()
-    held_mu = at_first.copy()
-    mu = {"right": held_mu, "ribs": np.full_like(at_first, 0.9), "no law": at_first, "half": held_mu}
-    accounts = {k: ledger(m, n, n_s) for k in mu}
-    rows = {k: [] for k in mu}
-    for step in range(steps + 1):
-        held_mu = drive.contact.mu.copy()
-        if step:
-            one = slice(step - 1, step)
-            assert march(
-                drive.cable, drive.contact, drive.sheaves, x, Numerics(STEP), w[one], tau[one], 1, *out, W, count
-            )
-        half = held_mu.copy()
-        half[IDLER] *= 0.5
-        for k, given in (mu | {"right": held_mu, "half": half}).items():
-            contact = drive.contact._replace(mu=given)
-            book(drive.cable, contact, drive.sheaves, x, STEP if step else 0.0, accounts[k], W.contact[0])
-            rows[k].append(np.concatenate([accounts[k].stored, accounts[k].work]))
-    work = rows["right"][-1][columns().index("energy.input")]
-    lacks = {k: np.abs(unaccounted(np.array(rows[k]))).max() / work for k in mu}
-    assert drive.contact.mu[2].min() < 0.4
-    assert lacks["right"] < 1e-3
-    for k in ("ribs", "no law", "half"):
-        assert lacks[k] > 3.0 * lacks["right"], k
 
 
 def test_load_cases_double_all_friction():

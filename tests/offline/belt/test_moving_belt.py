@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from instances import started
+from instances import started, stepped
 from typer.testing import CliRunner
 
 from rtcvt.belt.geometry import belt_path
@@ -196,8 +196,7 @@ def test_normal_forces_of_the_real_time_model_are_the_integral_of_the_pressure(f
     instance = started(load_unit("two_pulley_belt").build(), belt__v_start=3.0)
     instance.set("P1.w", -30.0)
     instance.set("P2.tau", 20.0)
-    for _ in range(3000):
-        instance.step(1e-3)
+    stepped(instance, 3000)
     F = int(instance.model.data[D.FACES])
     N = instance.work[int(instance.model.data[D.W_CELL]) :][Cell.N :: len(Cell)][: 2 * F]
     tension = mb.tension_field(flat_belt.path, N.reshape(2, F), flat_belt.s)

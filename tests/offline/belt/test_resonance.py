@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from belt_modes import ancf_spans, span_frequencies_rolling
 from belt_states import triangle
+from instances import started
 from scipy.optimize import minimize
 
 from rtcvt.belt.geometry import BeltPath
@@ -90,6 +91,11 @@ def then(run: Run, scenario: Scenario, motion: Motion, more: float) -> tuple[Run
     return simulate(run.drive, longer, sample=SAMPLE, start=replace(run, last=motion)), run.time.size
 
 
+def at_tension(unit, T):
+    """The hybrid model whose spans have a tension T [N]: its belt hardly moves."""
+    return started(build_belt(unit), belt__T_0=T, belt__v_start=1e-9)
+
+
 @pytest.mark.slow
 def test_plucked_spans_at_rest(unit):
     """Each within 1.5 % of a run of the ANCF belt (measured: 0.9 %), where both have the same tension.
@@ -100,10 +106,7 @@ def test_plucked_spans_at_rest(unit):
     first = simulate(drive, scenario, sample=SAMPLE)
     run, at = then(first, scenario, plucked(drive.path, first.last, 0.05), 0.2)
     w = swings(drive.path, run.q[at:])
-    instance = build_belt(unit).instantiate()
-    instance.set("belt.T_0", float(span_values(run).tension.mean()))
-    instance.set("belt.v_start", 1e-9)  # so that its spans have this tension
-    instance.initialise()
+    instance = at_tension(unit, float(span_values(run).tension.mean()))
     instance.outputs()
     for j, name in enumerate(names(unit)):
         frequency, damping = fitted(w[:, j], SAMPLE, instance.get(f"{name}.f_1"))
@@ -126,10 +129,7 @@ def test_ends_of_a_span_roll_on_pulleys_that_stand(layout):
     rest = simulate(build(unit), Scenario(name="rest", duration=0.001, inputs={}), sample=SAMPLE)
     T = float(span_values(rest).tension[0].mean())
     hinged, rolling = span_frequencies_rolling(unit, np.full(len(unit.pulleys), T))
-    instance = build_belt(unit).instantiate()
-    instance.set("belt.T_0", T)
-    instance.set("belt.v_start", 1e-9)  # so that its spans have this tension
-    instance.initialise()
+    instance = at_tension(unit, T)
     instance.outputs()
     np.testing.assert_allclose([instance.get(f"{name}.f_1") for name in names(unit)], hinged, rtol=1e-3)
     full = np.array([mode.frequency for mode in ancf_spans(unit, list(rolling))])
@@ -252,10 +252,9 @@ def test_a_span_of_the_hybrid_model_grows_at_resonance_as_the_ancf_belt():
     arms[0, 1] = rate
     run, at = then(first, scenario, first.last._replace(arms=arms), 0.25)
     full = swings(run.drive.path, run.q[at:])[:, j]
-    instance = build_belt(unit.model_copy(update={"lateral": Lateral(modes=3), "step": h})).instantiate()
-    instance.set("belt.T_0", T)
-    instance.set("belt.v_start", 1e-9)
-    instance.initialise()
+    instance = started(
+        build_belt(unit.model_copy(update={"lateral": Lateral(modes=3), "step": h})), belt__T_0=T, belt__v_start=1e-9
+    )
     instance.step(h)
     instance.x[next(k for k, v in enumerate(instance.model.states) if v.name == "idler.arm.w")] += rate
     fast = []

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from rtcvt.errors import InputError
 from rtcvt.offline.nonsmooth import contact
 from rtcvt.offline.nonsmooth.contact import Rows, contact_problem, fixed_point, newton, newton_rows, work
 from rtcvt.offline.nonsmooth.lcp import ConvergenceError
@@ -153,14 +153,10 @@ def test_constraints_that_cannot_be_met_are_an_error(solve):
 
 
 def test_bad_data_is_refused():
-    with pytest.raises(InputError, match="shape of G"):
-        contact_problem(np.eye(3), np.ones(2), [0.1], [0.0])
-    with pytest.raises(InputError, match="k \\(1 \\+ d\\)"):
-        contact_problem(np.eye(5), np.ones(5), [0.1, 0.1], [0.0, 0.0])
-    with pytest.raises(InputError, match="not negative"):
-        contact_problem(np.eye(2), np.ones(2), [-0.1], [0.0])
-    with pytest.raises(InputError, match="finite"):
-        contact_problem(np.eye(2), [np.nan, 1.0], [0.1], [0.0])
+    refused("shape of G", lambda: contact_problem(np.eye(3), np.ones(2), [0.1], [0.0]))
+    refused("k \\(1 \\+ d\\)", lambda: contact_problem(np.eye(5), np.ones(5), [0.1, 0.1], [0.0, 0.0]))
+    refused("not negative", lambda: contact_problem(np.eye(2), np.ones(2), [-0.1], [0.0]))
+    refused("finite", lambda: contact_problem(np.eye(2), [np.nan, 1.0], [0.1], [0.0]))
 
 
 def chain(rng, n, d, mu):

@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from rtcvt.errors import InputError
 from rtcvt.offline.nonsmooth.impact import Restitution, newton_law, poisson_law
 from rtcvt.offline.nonsmooth.lcp import ConvergenceError
 from rtcvt.offline.nonsmooth.time_stepping import Contacts, System, integrate, integrate_controlled
@@ -319,14 +319,10 @@ def test_runaway_is_an_error():
 
 
 def test_bad_systems_are_refused():
-    with pytest.raises(InputError, match="dt_min"):
-        integrate_controlled(oscillator(), 0.0, [1.0], [0.0], 1.0, 1e-6, 1.0, 0.1)
-    with pytest.raises(InputError, match="e_N"):
-        integrate(ball(1.5), 0.0, [1.0], [0.0], 1.0, 10)
-    with pytest.raises(InputError, match="at least one step"):
-        integrate(ball(0.5), 0.0, [1.0], [0.0], 1.0, 0)
+    refused("dt_min", lambda: integrate_controlled(oscillator(), 0.0, [1.0], [0.0], 1.0, 1e-6, 1.0, 0.1))
+    refused("e_N", lambda: integrate(ball(1.5), 0.0, [1.0], [0.0], 1.0, 10))
+    refused("at least one step", lambda: integrate(ball(0.5), 0.0, [1.0], [0.0], 1.0, 0))
     wrong = system(
         np.eye(1), lambda t, q, u: q, partial(flat, W_N=np.eye(2), W_T=np.zeros((1, 1, 0)), gap=np.copy), None
     )
-    with pytest.raises(InputError, match="W_N"):
-        integrate(wrong, 0.0, [1.0], [0.0], 1.0, 10)
+    refused("W_N", integrate, wrong, 0.0, [1.0], [0.0], 1.0, 10)

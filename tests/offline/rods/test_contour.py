@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure
 from rtcvt.offline.rods import contour as ct
 from rtcvt.offline.rods import planar as pl
@@ -71,8 +71,7 @@ def test_loads_have_the_power_of_the_contour(kind: str, closed: bool) -> None:
 
 @pytest.mark.slow
 def test_unknown_contour() -> None:
-    with pytest.raises(InputError, match="contour"):
-        ct.contour(rod(8), "quintic")
+    refused("contour", lambda: ct.contour(rod(8), "quintic"))
 
 
 @pytest.mark.slow

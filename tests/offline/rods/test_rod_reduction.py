@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from rtcvt.errors import InputError
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 
@@ -151,8 +151,6 @@ def test_largest_step_of_a_projection(swing) -> None:
 @pytest.mark.slow
 def test_too_many_modes_or_points(swing) -> None:
     rod, q_0, Q, _ = swing
-    with pytest.raises(InputError, match="modes"):
-        rd.basis(Q, q_0, pl.mass(rod), 61)
+    refused("modes", lambda: rd.basis(Q, q_0, pl.mass(rod), 61))
     F = rd.force_snapshots(rod, Q)
-    with pytest.raises(InputError, match="points"):
-        rd.deim(rod, q_0, rd.basis(Q, q_0, pl.mass(rod), 5), np.zeros(q_0.size), F, 0)
+    refused("points", lambda: rd.deim(rod, q_0, rd.basis(Q, q_0, pl.mass(rod), 5), np.zeros(q_0.size), F, 0))

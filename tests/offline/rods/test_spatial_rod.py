@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from differences import derivative, order
+from refusals import refused
 from scipy.integrate import solve_bvp
 from scipy.spatial.transform import Rotation
 
-from rtcvt.errors import InputError
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import spatial as sp
 from rtcvt.offline.rods.statics import frequencies
@@ -228,9 +228,6 @@ def test_free_flight_keeps_energy_and_linear_momentum() -> None:
 
 def test_bad_rods_are_refused() -> None:
     for change, key in (({"strain": (1.0, 0.0, 1.0)}, "strain"), ({"rhoI": (1.0, -1.0, 1.0)}, "rhoI")):
-        with pytest.raises(InputError, match=key):
-            sp.spatial_rod(8, 1.0, **(SOFT | change))
-    with pytest.raises(InputError, match="N"):
-        sp.spatial_rod(2, 1.0, **SOFT)
-    with pytest.raises(InputError, match="held"):
-        sp.spatial_rod(8, 1.0, closed=True, held=((0.0, 0.0, 0.0), None), **SOFT)
+        refused(key, sp.spatial_rod, 8, 1.0, **SOFT | change)
+    refused("N", sp.spatial_rod, 2, 1.0, **SOFT)
+    refused("held", sp.spatial_rod, 8, 1.0, closed=True, held=((0.0, 0.0, 0.0), None), **SOFT)

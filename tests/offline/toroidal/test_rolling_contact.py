@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 from rows import cases
 
-from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.offline.toroidal.calibration import Rig, calibrated
 from rtcvt.offline.toroidal.ellipse import shear, traction
@@ -164,5 +164,4 @@ def test_an_operating_point_loses_what_its_parts_lose_and_ends_where_traction_do
     lost = found.creep_loss + found.spin_loss + found.bearing_loss + found.churning_loss
     assert found.torque_in * 35.0 - found.torque_out * found.speed_out == pytest.approx(lost, rel=1e-9)
     assert 0.85 < found.efficiency < 0.97
-    with pytest.raises(InputError, match="less than traction carries"):
-        operating_point(unit, 0.2, 2e4, 35.0, 300.0)
+    refused("less than traction carries", operating_point, unit, 0.2, 2e4, 35.0, 300.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import variator_runs as vr
 from numpy.testing import assert_allclose
+from refusals import refused
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, LIMIT
@@ -115,8 +116,7 @@ def test_a_run_of_an_older_release_may_have_more_numbers_of_its_belt(tmp_path):
 )
 def test_runs_with_other_friction_laws_do_not_mix(tmp_path, other):
     files = [vr.write_run(tmp_path / "a.h5"), vr.write_run(tmp_path / "b.h5", parameters=json.dumps(other))]
-    with pytest.raises(InputError, match=r"parameters: the belt of a.h5"):
-        load_samples(files)
+    refused(r"parameters: the belt of a.h5", load_samples, files)
 
 
 def test_progress_names_every_run(tmp_path):
@@ -126,10 +126,8 @@ def test_progress_names_every_run(tmp_path):
 
 
 def test_what_makes_no_samples_is_refused(tmp_path):
-    with pytest.raises(InputError, match="at least one file"):
-        load_samples([])
+    refused("at least one file", load_samples, [])
     with pytest.raises(InputError, match="at least one run that settles"):
         load_samples([vr.write_run(tmp_path / "a.h5", ended=[LEFT, LEFT, LEFT])])
     other = vr.write_run(tmp_path / "b.h5", parameters='{"belt": {"mu": 0.2}}')
-    with pytest.raises(InputError, match="the belt of"):
-        load_samples([vr.write_run(tmp_path / "a.h5"), other])
+    refused("the belt of", lambda: load_samples([vr.write_run(tmp_path / "a.h5"), other]))

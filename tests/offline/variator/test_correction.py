@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import variator_laws
 from numpy.testing import assert_allclose
+from refusals import refused
 from synthetic_campaign import synthetic
 
-from rtcvt.errors import InputError
 from rtcvt.offline.variator.correction import Spatial, _coefficients, _fields, correct, load_spatial, spatial_rows
 from rtcvt.offline.variator.twins import ACROSS
 from rtcvt.offline.variator.uncertainty import SPLINES
@@ -112,16 +112,12 @@ def test_runs_that_are_not_spatial_or_too_few_or_of_another_belt_are_refused(
     monkeypatch.setattr(f"{name}.open_run", lambda path: nullcontext({"spatial/margin": 0} if spatial(path) else {}))
     monkeypatch.setattr(f"{name}.load_samples", lambda paths, progress: samples if len(list(paths)) == 15 else None)
     spatial = lambda path: False  # noqa: E731
-    with pytest.raises(InputError, match="at least 12 runs of a spatial belt that settled"):
-        load_spatial(files, samples.belt)
+    refused("at least 12 runs of a spatial belt that settled", load_spatial, files, samples.belt)
     spatial = lambda path: path in files[:15]  # noqa: E731
-    with pytest.raises(InputError, match="the belt of the campaign"):
-        load_spatial(files, {"N_E": 200.0})
-    with pytest.raises(InputError, match="another name than that of"):
-        load_spatial([*files, files[0]], samples.belt)
+    refused("the belt of the campaign", load_spatial, files, {"N_E": 200.0})
+    refused("another name than that of", load_spatial, [*files, files[0]], samples.belt)
     for given in (samples.slipping, samples.before[0]["thrust"]):  # macro-slip; a thrust ratio that drifts
         kept = given.copy()
         given[:2] = 2.0
-        with pytest.raises(InputError, match="at least 12 runs"):
-            load_spatial(files, samples.belt)
+        refused("at least 12 runs", load_spatial, files, samples.belt)
         given[:] = kept

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refused
 from rows import text_of
 
-from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 from rtcvt.offline.variator import campaign as engine
@@ -111,5 +111,4 @@ def test_a_campaign_of_twins_is_compared_and_goes_on_when_it_settles_longer(tmp_
     assert len(after) > len(before)
     assert np.array_equal(after[: len(before)], before)
     # what is there longer than is asked for is another run
-    with pytest.raises(InputError, match="a run of this plan"):
-        engine.run_campaign(UNIT, unit_text, plan, text, folder)
+    refused("a run of this plan", engine.run_campaign, UNIT, unit_text, plan, text, folder)

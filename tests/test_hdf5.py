@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.files.hdf5 import require_bounded, seal
+from rtcvt.files.hdf5 import new_series, require_bounded, seal
 from rtcvt.hil.importer import open_fmu
 from rtcvt.hil.recorder import read
 from rtcvt.offline.pushbelt.run.marks import FILE, JOURNAL, is_run
@@ -97,6 +97,20 @@ def test_plain_files_are_within_the_bounds(tmp_path):
         file.attrs["nothing"] = h5py.Empty("f8")
     with h5py.File(path, "r") as file:
         require_bounded(file, path)
+
+
+@pytest.mark.parametrize("columns", [(), (3,), (9000,)])
+def test_hdf5_reads_what_is_packed_here(tmp_path, columns):
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal((20_000 if len(columns) == 0 else 7_000 // columns[0] + 2, *columns))
+    made = {"noise": noise, "steps": np.round(noise), "half": np.where(noise > 0.0, 0.0, -noise), "zero": 0.0 * noise}
+    path = tmp_path / "packed.h5"
+    with h5py.File(path, "w") as file:
+        stored = {name: new_series(file, name, v, {}, packed=True).get_storage_size() for name, v in made.items()}
+    with h5py.File(path) as file:
+        assert all(file[name][()].tobytes() == v.tobytes() for name, v in made.items())
+    assert stored["zero"] < stored["steps"] < 0.6 * noise.nbytes
+    assert stored["noise"] < 1.2 * noise.nbytes
 
 
 def _entered(path):

@@ -135,15 +135,8 @@ def _four(value: Any) -> Any:
     return value
 
 
-Chosen = Annotated[
-    tuple[
-        Annotated[float, Field(gt=0.0)],
-        Annotated[float, quantity_in("rad/s", above=0.0)],
-        float,
-        Annotated[float, quantity_in("N", above=0.0)],
-    ],
-    BeforeValidator(_four),
-]
+Chosen = Annotated[tuple[Annotated[float, Field(gt=0.0)], Annotated[float, quantity_in("rad/s", above=0.0)], float,
+                         Annotated[float, quantity_in("N", above=0.0)]], BeforeValidator(_four)]  # fmt: skip
 
 
 class Points(Record):

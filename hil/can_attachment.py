@@ -76,8 +76,11 @@ def read_database(path: Path) -> Database:
         There is none, or it cannot be read.
     """
     try:
+        require_regular(path)
+    except InputError as error:
+        raise InputError("--dbc", "", str(path), error.parts[3]) from None
+    try:
         if path.suffix.lower() in (".kcd", ".arxml", ".sym", ".cdd"):
-            require_regular(path)
             found = cantools.database.load_file(path, strict=False)
         else:
             found = _parsed(read_text(path, foreign=True))

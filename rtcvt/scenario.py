@@ -62,7 +62,9 @@ class Table(Record):
             return data
         if "time" in data or "value" in data:
             raise ValueError("either 'cycle' or 'time' and 'value'")
-        cycle = load_cycle(str(data["cycle"]), (info.context or {}).get("folder"))
+        if not isinstance(data["cycle"], str):
+            raise ValueError(f"a shipped cycle or a CSV file of this folder as a text, not {data['cycle']!r}")
+        cycle = load_cycle(data["cycle"], (info.context or {}).get("folder"))
         return {**data, "time": cycle.time.tolist(), "value": [f"{v!r} m/s" for v in cycle.v.tolist()]}
 
     @model_validator(mode="after")

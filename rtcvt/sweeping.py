@@ -189,8 +189,8 @@ def _axis(model: Model, name: str, given: Values, two: bool) -> Axis:
             given.split(",") if isinstance(given, str) else [given] if isinstance(given, int | float) else list(given)
         )
         values = np.array([si(value.strip() if isinstance(value, str) else value) for value in each])
-    if two and len(values) != 2:
-        raise InputError("sweep", name, str(given), "a range 'low:high'")
+    if two and not (len(values) == 2 and values[0] < values[1]):
+        raise InputError("sweep", name, str(given), "a range 'low:high' with low below high")
     if not two and len(set(values.tolist())) < len(values):
         raise InputError("sweep", name, str(given), "each value once")
     return Axis(v, values)

@@ -303,7 +303,7 @@ def _require_printable(value: Any, source: str, at: str) -> None:
 _PLAIN = {  # messages of pydantic in the words of TOML
     "dict_type": "a table",
     "model_type": "a table",
-    "tuple_type": "a list (scenarios are [[scenario]])",
+    "tuple_type": "a list",
     "string_type": "a text",
     "float_type": "a number",
     "float_parsing": "a number",
@@ -342,6 +342,8 @@ def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str, f
             allowed, shown = "this key is required", None
         else:
             allowed = _PLAIN.get(kind) or first["msg"].removeprefix("Value error, ").replace("Input should", "should")
+        if kind == "tuple_type" and place == ("scenario",):
+            allowed += " of tables, [[scenario]]"
         if kind in ("extra_forbidden", "missing"):
             also = [e for e in errors if e["loc"] != place and not {"float", "str", "Table"} & set(e["loc"])]
             for word, of in (("unknown", "extra_forbidden"), ("missing", "missing")):

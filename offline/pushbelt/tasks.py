@@ -21,6 +21,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     influence_numbers,
     sheaves,
 )
+from rtcvt.quantity import to_si
 from rtcvt.recording import HDF5, Recording, require_ending, require_page, require_writable, write_text
 
 
@@ -28,6 +29,9 @@ def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
     """Numbers of a pushbelt as its kernels see them, and its cases; or the steady theory at one of these."""
     if given["model"] is not None:
         return _shown_theory(parameters, given)
+    for name in ("case", "row"):
+        if given[name]:
+            raise InputError(f"--{name}", "", given[name], "only with --model theory")
     b, s = belt(parameters), sheaves(parameters)
     groups = {"belt": b._asdict(), "sheaves": s._asdict()}
     fit = _fit(b, s, parameters.source)
@@ -61,15 +65,25 @@ def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
 
 
 def _shown_theory(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
+    from rtcvt.offline.pushbelt.kind import KIND
     from rtcvt.offline.pushbelt.theory import at_case, figures, summary
 
     if given["model"] != "theory":
         raise InputError("--model", "", given["model"], "theory")
     if given["case"] is None:
         raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
+    _refuse_unused(given, KIND.show, "case", "row")
     point, found = at_case(parameters, given["case"], given["row"], coupled=True)
     data = {"unit": parameters.name, "case": given["case"], "row": given["row"], **figures(point, found)}
     return Shown(data, summary(f"{parameters.name}, {given['case']}: steady theory", found))
+
+
+def _refuse_unused(given: Mapping[str, Any], task: Any, *used: str) -> None:
+    """Refuse options other than those of the steady theory."""
+    defaults = {o.name: to_si(o.default, o.unit) if o.unit and o.default else o.default for o in task.options}
+    for name, usual in (defaults | dict.fromkeys(task.takes)).items():
+        if name not in (*used, "model", "output", "figures") and given.get(name, usual) != usual:
+            raise InputError(f"--{name.replace('_', '-')}", "", given[name], "nothing with --model theory")
 
 
 def _cells(value: Any) -> str:
@@ -200,6 +214,9 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
         return _theory(parameters, given)
     if given["model"] not in (None, "full"):
         raise InputError("--model", "", given["model"], "full or theory")
+    for name in ("before_elements", "before_nodes"):
+        if given[name] is not None and not given["before"] > 0.0:
+            raise InputError(f"--{name.replace('_', '-')}", "", given[name], "only with --before above 0")
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(given['case']).name}.h5")
     require_ending(path, HDF5)
     require_writable(path, given["figures"])
@@ -246,8 +263,10 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
 
 def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
     """The steady theory at a case, and a page of its fields."""
+    from rtcvt.offline.pushbelt.kind import KIND
     from rtcvt.offline.pushbelt.theory import at_case, figures, report_page, summary
 
+    _refuse_unused(given, KIND.full, "case", "row", "law")
     case = given["case"]
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(case).name}.html")
     require_page(path, given["figures"])

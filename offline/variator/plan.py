@@ -126,12 +126,17 @@ class Space(Record):
         return self
 
 
-Chosen = tuple[
-    Annotated[float, Field(gt=0.0)],
-    Annotated[float, quantity_in("rad/s", above=0.0)],
-    float,
-    Annotated[float, quantity_in("N", above=0.0)],
-]
+POINT = "[ratio, speed, torque ratio, clamping force]"
+
+
+def _four(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or len(value) != 4:
+        raise ValueError(f"{POINT}, as in [1.0, '1000 rpm', 0.1, '20 kN']")
+    return value
+
+
+Chosen = Annotated[tuple[Annotated[float, Field(gt=0.0)], Annotated[float, quantity_in("rad/s", above=0.0)], float,
+                         Annotated[float, quantity_in("N", above=0.0)]], BeforeValidator(_four)]  # fmt: skip
 
 
 class Points(Record):
@@ -331,7 +336,9 @@ def _chosen(plan: Plan, b: Belt, s: Sheaves, p: Points) -> Iterator[Run]:
         there = _point(plan.model_copy(update={"space": space}), np.full(4 + len(p.force_factors), 0.5), k, b, p)
         run = _possible(space, b, s, plan.model, there, p.least_load, p.approach)
         if run is None:
-            raise InputError(plan.source, f"{p.name}.at", str(k), "points that are possible for the belt")
+            key = "points" if p is plan.points else f"refine.{plan.refine.index(p)}"
+            allowed = f"{POINT} of a belt in its place that carries the torque, within capacity, belt_speed and kappa"
+            raise InputError(plan.source, f"{key}.at.{k}", list(at), f"{allowed} of the space")
         yield run
 
 

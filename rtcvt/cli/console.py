@@ -266,6 +266,8 @@ def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, flo
         key, sign, value = pair.partition("=")
         if not sign or not key.strip() or not value.strip():
             raise InputError(option, "", pair, "KEY=VALUE")
+        if key.strip() in values:
+            raise InputError(option, "", pair, f"each key once; {key.strip()} is also {values[key.strip()]!r}")
         values[key.strip()] = value.strip()
     return values
 

@@ -282,7 +282,7 @@ def plot(
     from rtcvt.recording import optional
     from rtcvt.sweep_picture import picture
 
-    path = output or recording.with_suffix(".png")
+    path = output or recording.parent / f"{recording.stem}.png"
     require_picture(path)
     of_kinds: list[Any] = [kind.picture for kind in kinds() if kind.picture is not None and not signals]
     with optional("matplotlib").rc_context(RC):

@@ -39,7 +39,7 @@ def view(
     from rtcvt.view import view_page
     from rtcvt.view.pictures import parse_size, write_pictures
 
-    path = output or recording.with_suffix(".html")
+    path = output or recording.parent / f"{recording.stem}.html"  # of "." too
     require_writable(path)
     wide = parse_size(size)
     span = [None if t is None else seconds(option, t) for option, t in (("--from", start), ("--to", stop))]

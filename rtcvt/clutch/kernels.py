@@ -262,4 +262,4 @@ def limited(x, u, p, data):
     return u[U.ACTUATION] < 0.0 or u[U.ACTUATION] > 1.0 or x[X.Q] >= MAX_HEAT
 
 
-framed(vars())
+framed(vars(), needs="clutch.r_o above clutch.r_i")

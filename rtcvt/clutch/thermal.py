@@ -164,4 +164,4 @@ def limited(x, u, p, data):
 
 
 derived(vars(), base)
-framed(vars())
+framed(vars(), needs="clutch.r_o above clutch.r_i")

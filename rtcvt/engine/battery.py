@@ -135,4 +135,4 @@ def df_dx(x, u, p, data, jac):
 
 
 derived(vars(), base)
-framed(vars(), flanges={U.TAU: Shaft(X.W, P.J)})
+framed(vars(), flanges={U.TAU: Shaft(X.W, P.J)}, needs=base.STRONG)

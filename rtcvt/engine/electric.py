@@ -305,4 +305,5 @@ def limited(x, u, p, data):
     return abs(x[X.W]) > p[P.W_MAX] or x[X.S] < 0.0 or x[X.S] > 1.0
 
 
-framed(vars(), flanges={U.TAU: Shaft(X.W, P.J)})
+STRONG = "a battery that gives, empty, 1.1 times the sum of machine.P_max, the largest loss and battery.P_aux"
+framed(vars(), flanges={U.TAU: Shaft(X.W, P.J)}, needs=STRONG)

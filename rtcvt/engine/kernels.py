@@ -485,4 +485,4 @@ def port(k, x, u, p, data, row, column, work):
     return 0.0
 
 
-framed(vars())
+framed(vars(), needs="a power of the fuel, by fuel.H, above that at the crank at each point; engine.J above J_2")

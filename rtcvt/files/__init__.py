@@ -140,7 +140,8 @@ def opened(path: Path, largest: int | None = LARGEST) -> BinaryIO:
             raise InputError(name, "", None, f"cannot be read: {error.strerror}") from None
     os.close(handle)
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(name, "", None, "cannot be read: not a regular file")
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file"
+        raise InputError(name, "", None, f"cannot be read: {what}")
     raise InputError(name, "", f"{found.st_size} bytes", f"a file of at most {(largest or 0) >> 20} MiB")
 
 

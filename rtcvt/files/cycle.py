@@ -4,7 +4,6 @@ Lines that begin with ``#`` name the source of the numbers. Then follow a header
 line per point. Times begin at zero and rise.
 """
 
-import math
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -16,6 +15,8 @@ from rtcvt import quantity
 from rtcvt.errors import InputError
 from rtcvt.files import TIMES, misplaced, number, read_rows, read_text
 from rtcvt.unitfile import ending, is_file, own_file
+
+LATEST = 1e9  # time of a point [s]
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ def _header(source: str, line: int, row: list[str]) -> tuple[float, float]:
 
 def _point(source: str, line: int, row: list[str], factors: tuple[float, float]) -> tuple[float, float]:
     found = [factor * number(cell) for cell, factor in zip(row, factors, strict=False)]
-    if len(row) != 2 or not (math.isfinite(found[0]) and 0.0 <= found[1] < 1e3):
-        raise InputError(source, f"line {line}", ",".join(row), "a time and a speed, not negative, below 1000 m/s")
+    if len(row) != 2 or not (abs(found[0]) <= LATEST and 0.0 <= found[1] < 1e3):
+        allowed = f"a time, at most {LATEST:g} s, and a speed, not negative, below 1000 m/s"
+        raise InputError(source, f"line {line}", ",".join(row), allowed)
     return found[0], found[1]

@@ -23,15 +23,18 @@ order of the file, which gives the start values of the states, too. It keeps to 
 becomes C in an exported unit, with the same bits.
 
 A file of this kind is a program, and runs only with permission: ``rtcvt --allow-code simulate ...``, or the environment
-variable RTCVT_ALLOW_CODE=1. Nothing limits its time: a law that loops for ever is killed 30 s after Ctrl-C, or at a
-second one.
+variable RTCVT_ALLOW_CODE=1. When it is read, the file and a first call of each function, at zero, have 30 s. Nothing
+limits later calls: a law that loops for ever is killed 30 s after Ctrl-C, or at a second one; in a notebook and on
+Windows only the end of the process stops it.
 """
 
 import ast
+import ctypes
 import hashlib
 import inspect
 import os
 import sys
+import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -50,6 +53,7 @@ from rtcvt.law.kernels import D
 from rtcvt.lazily import lazily
 from rtcvt.model.places import entry
 
+TRIAL_TIME = 30.0  # of the file, and of a first call [s]
 GUARD = 8  # places behind an array that a trial watches
 ARGUMENTS = [*LAW.read, *LAW.written]
 KERNELS = ("values", "following", "begin", "initialise", "derivative", "output", "advance", "step")
@@ -123,13 +127,33 @@ def _try(name: str, form: Form, call: Callable[..., Any], sizes: dict[str, int],
     n = {a: 0 if is_number(a) else sizes[a.removesuffix("_dot")] for a in (*form.read, *form.written)}
     given = [float(a == "h") if is_number(a) else np.zeros(n[a]) for a in form.read]
     written = [np.full(n[a] + room, np.inf) for a in form.written]
-    with np.errstate(all="ignore"):
-        call(*given, *written)
+    _in_time(call, *given, *written)
     for a, found in zip(form.written, written, strict=True):
         for k in range(len(found)):
             if np.isposinf(found[k]) == (k < n[a]):
                 does = f"does not write {a}[{k}]" if k < n[a] else f"writes {a}[{k}], beyond its end"
                 raise ValueError(f"{'it' if name == 'law' else name} {does}")
+
+
+def _in_time(call: Callable[..., Any], *given: Any) -> None:
+    """Call a function of the file in a thread, so that one which does not return is refused; in Python it is ended."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                call(*given)
+        except BaseException as failure:
+            failed.append(failure)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(TRIAL_TIME)
+    if thread.is_alive():
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+        raise TimeoutError(f"it does not return in {TRIAL_TIME:g} s")
+    for failure in failed:
+        raise failure
 
 
 def _require_places(text: str, sizes: dict[str, int]) -> None:
@@ -150,7 +174,7 @@ def _loaded(path: Path, text: str) -> ModuleType:
     theirs = ModuleType(f"rtcvt.law.file_{digest}")
     theirs.__file__ = str(path)
     sys.modules[theirs.__name__] = theirs  # where numba looks for cached code
-    exec(compile(text, str(path), "exec"), vars(theirs))
+    _in_time(exec, compile(text, str(path), "exec"), vars(theirs))
     return _around(digest, {"law": vars(theirs).get("law")})
 
 

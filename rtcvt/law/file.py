@@ -504,6 +504,7 @@ class _Writer:
         of: Any = self._code() if law.python or law.c else kernels
         return model_of(
             law, "rigid", table, of, n_work=data.place_blocks(), data=data.array(), step_size=law.solver.step,
+            needs=f"finite states and outputs{f' of {own}, and no status 2' if (own := law.python or law.c) else ''}",
             internal_step=data[D.INTERNAL_STEP], opaque=getattr(of, "opaque", False),
             discrete=bool(table.states) and (law.sample is not None or not getattr(of, "contract", False)),
         )  # fmt: skip

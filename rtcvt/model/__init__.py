@@ -15,7 +15,7 @@ places, tables. It is read only, and a constant of the machine code. `work` is s
 `initialise` derives from `p`; it never carries state from step to step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -228,6 +228,8 @@ class Model(VariableTable):
     foreign: tuple[Any, ...] = ()  # FMUs that run in processes of their own (`rtcvt.network.foreign`)
 
     opaque: bool = False  # code of others in it has no derivatives
+    needs: str = "inertias of the reduced state, stiffnesses, radii and inputs that fit"  # for a finite start
+    parts: Mapping[str, "Model"] = field(default_factory=dict)  # of a system, which has their parameters as NAME.KEY
 
     def __post_init__(self) -> None:
         self.data.flags.writeable = False
@@ -259,6 +261,8 @@ def model_of(unit: Any, fidelity: Fidelity, table: Any, kernels: Any, **more: An
     `more` are the other fields of `Model`; ``jacobian`` is the module's, if it has one.
     """
     named = {name: getattr(kernels, name) for name in ("initialise", "derivative", "output", "step")}
+    if needs := getattr(kernels, "needs", ""):
+        more["needs"] = needs
     return Model(
         name=unit.name, description=unit.description, fidelity=fidelity, variables=table.variables, states=table.states,
         p=table.p, jacobian=getattr(kernels, "jacobian", None), source=unit.text, **named, **more,
@@ -364,13 +368,18 @@ class Instance:
             self.model.output(t, self.x, self.u, self.p, self.model.data, self.y, self.work)
         if failed or not np.isfinite(self.y).all():
             self.model.require_order(self.p)
-            raise InputError(
-                self.model.name,
-                "initialise",
-                None,
-                "these parameters and inputs give no finite start: check the inertias of the reduced state, the "
-                "stiffnesses, the radii and the inputs",
-            )
+            of, needs = self._failing()
+            raise InputError(self.model.name, f"initialise{of}", None, f"{needs}: these values give no finite start")
+
+    def _failing(self) -> tuple[str, str]:
+        """The part of a system that does not start by itself, and what it needs; what the model needs otherwise."""
+        for name, part in self.model.parts.items():
+            one = part.instantiate()
+            for v in part.select("parameter"):
+                one.p[v.index] = self.get(f"{name}.{v.name}")
+            if not part.foreign and part.initialise(one.p, part.data, one.u, one.x, one.work) == FAILED:
+                return f" of {name}", part.needs
+        return "", self.model.needs
 
     def step(self, h: float) -> int:
         """Advance by `h` [s]; time moves on unless the step failed."""

@@ -225,7 +225,7 @@ def derived(part: dict[str, Any], base: ModuleType) -> None:
 # --- framing ----------------------------------------------------------------------------------------------------------
 
 
-def framed(part: dict[str, Any], flanges: Mapping[int, Shaft] | None = None) -> None:
+def framed(part: dict[str, Any], flanges: Mapping[int, Shaft] | None = None, needs: str = "") -> None:
     """Complete the module of a part.
 
     Parameters
@@ -234,6 +234,8 @@ def framed(part: dict[str, Any], flanges: Mapping[int, Shaft] | None = None) -> 
         ``vars()`` of its module.
     flanges : mapping of int to Shaft, optional
         At most two shafts, by the place of their torque among the inputs.
+    needs : str, optional
+        What `start` requires of the parameters, for its error.
 
     Raises
     ------
@@ -244,6 +246,7 @@ def framed(part: dict[str, Any], flanges: Mapping[int, Shaft] | None = None) -> 
     missing = [name for name in needed if name not in part]
     if missing:
         raise TypeError(f"{part['__name__']}: a part has {', '.join(missing)} too, see rtcvt.model.frame")
+    part["needs"] = needs
     part.update(_places(len(part["X"]), len(part.get("U", ())), len(part["Y"])))
     made = [n_outputs, initialise, derivative, advance, step]
     if "df_dx" in part:

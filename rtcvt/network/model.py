@@ -119,6 +119,7 @@ def build_system(
         discrete=any(m.discrete for m in graph.models.values()), foreign=(foreign := tuple(writer.foreign())),
         opaque=bool(foreign) or any(m.opaque for m in graph.models.values()),
         algebraic=tuple(range(int(data[D.N_D]), int(data[D.N_Z]))), **kernels, source=system.text,
+        parts={name: graph.models[name] for name in order},
     )  # fmt: skip
     if _has_loop(graph):
         _require_independent(system, model, [f for node in graph.nodes for f in node if f.sign != 0.0])

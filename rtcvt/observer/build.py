@@ -23,12 +23,17 @@ LEAST = 1e-12  # of a deviation that divides
 WIDEST = 100.0  # largest deviation, divided by that at the start
 
 
-class Drift(Record):
-    """A parameter or an input that walks at random, or what is not known of a state."""
+class Unknown(Record):
+    """What is not known of a state, and of a parameter or an input that walks at random."""
 
     deviation: Quantity  # standard deviation at the start; of a drifting quantity also without measurements
     rate: Quantity = 0.0  # of the random walk: deviation after 1 s
     model: Quantity = 0.0  # the model's own standard deviation in it, which no measurement reduces
+
+
+class Drift(Unknown):
+    """A parameter or an input that walks at random."""
+
     start: Quantity | None = None  # of an input, instead of the unit's own
 
 
@@ -43,7 +48,7 @@ class Observer(Unit):
     measured: dict[str, Quantity] = Field(min_length=1)  # outputs with their standard deviations
     noise: dict[str, Quantity] = {}  # inputs with their standard deviations, anew in each step
     drift: dict[str, Drift] = {}  # parameters and inputs
-    states: dict[str, Drift] = {}  # by default 10 % of a state's typical value at the start, and no walk
+    states: dict[str, Unknown] = {}  # by default 10 % of a state's typical value at the start, and no walk
     estimated: dict[str, str] = {}  # outputs, with "[FACTOR ]OUTPUT", the model's own deviation, or ""
     window: Duration = 1.0  # of the innovation test
     solver: Solver = Solver()
@@ -115,7 +120,10 @@ class _Writer:
         self.observer, self.part = observer, part
         self.table, self.data = Table(), Constants(D)
         self.rest = part.instantiate()
-        self.rest.initialise()
+        try:
+            self.rest.initialise()
+        except InputError as error:
+            raise InputError(observer.source, "of", observer.of, str(error)) from None
         known = {name: self.variable("drift", name, "parameter", "input") for name in observer.drift}
         self.drifting = sorted(known.values(), key=lambda v: v.causality != "parameter")
         for v in self.drifting:
@@ -156,12 +164,16 @@ class _Writer:
         factor, _, output = given.rpartition(" ")
         if not given:
             return -1, 0.0
-        place = self.variable("estimated", output, "output").index
+        try:
+            place = self.part.variable(output, "output").index
+        except InputError as error:
+            allowed = f"'OUTPUT', 'FACTOR OUTPUT' or ''; {output!r} is {error.parts[3]}"
+            raise InputError(self.observer.source, f"estimated.{name}", given, allowed) from None
         dimensionless = replace(self.part.variable(output, "output"), unit="1")
         known = float(factor or 1.0) if factor.replace(".", "", 1).isdecimal() or not factor else factor
         return place, self.quantity(f"estimated.{name}", dimensionless, known, what="a factor")
 
-    def drift(self, key: str, v: Variable, given: Drift, widest: float) -> list[float]:
+    def drift(self, key: str, v: Variable, given: Unknown, widest: float) -> list[float]:
         """Numbers of `Scale`."""
         of = f"{key}.{v.name}"
         start = self.quantity(f"{of}.deviation", v, given.deviation, LEAST)
@@ -194,7 +206,7 @@ class _Writer:
             ]
             scales += self.drift("drift", v, o.drift[v.name], WIDEST)
         for s in part.states:
-            given = o.states.get(s.name, Drift(deviation=0.1 * (s.nominal or 1.0)))
+            given = o.states.get(s.name, Unknown(deviation=0.1 * (s.nominal or 1.0)))
             scales += self.drift("states", s, given, WIDEST)
         data[D.N_Z] = n_z = n_q + len(part.states)
         data[D.NOISY], data[D.N_FREE], data[D.N_MEASURED] = len(noisy), len(free), len(o.measured)

@@ -33,7 +33,8 @@ class P(Rows):
     Q_0 = Row("pump.Q_0", "m3/s", "flow of lubrication and cooling", 0.0, nominal=1e-4, tunable=True)
     LEAK = Row("pump.k_l", "m3/s/Pa", "leakage of pump, valves and seals", 1e-15, nominal=1e-11, tunable=True)
     P_MIN = Row("line.p_min", "Pa", "least line pressure, if the flow allows it", 0.0, nominal=1e5, display="bar")
-    P_MAX = Row("line.p_max", "Pa", "pressure of the relief valve", TINY, nominal=1e6, display="bar")
+    P_MAX = Row("line.p_max", "Pa", "pressure of the relief valve", TINY, nominal=1e6, display="bar",
+                floor="line.p_min")  # fmt: skip
     MARGIN = Row("line.dp", "Pa", "line above the cylinders", 0.0, nominal=1e5, display="bar", tunable=True)
     T = Row("line.T", "s", "time constant of the line pressure", 1e-4, tunable=True)
     W_R = Row("pump.w_r", "rad/s", "speed over which the torque fades in", TINY, display="rpm")

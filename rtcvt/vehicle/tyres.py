@@ -524,4 +524,8 @@ def after_step(h, old, x, u, p, data, smooth):
         x[X.Q_ROLL] += (1.0 - share) * lost
 
 
-framed(vars(), flanges={U.FRONT: Shaft(X.W, P.J_W, sign=-1.0), U.REAR: Shaft(X.W_R, P.J_W, sign=-1.0)})
+framed(
+    vars(),
+    flanges={U.FRONT: Shaft(X.W, P.J_W, sign=-1.0), U.REAR: Shaft(X.W_R, P.J_W, sign=-1.0)},
+    needs="tyre.D_1 above tyre.D_2 and -2 tyre.D_2, tyre.K_1 above tyre.K_2 and -2 tyre.K_2",
+)

@@ -282,6 +282,20 @@ def test_mistakes_in_code(old, new, message, tmp_path, monkeypatch):
     refused(message, lambda: in_python(tmp_path, CODE.replace(old, new, 1), IN_FILE.replace(old, new, 1)).build())
 
 
+@pytest.mark.parametrize(
+    "endless",
+    [
+        f"while True:\n    pass\n{CODE}",
+        CODE.replace("):\n", "):\n    for k in range(1000000000000):\n        y[0] = k\n"),
+    ],
+)
+def test_code_that_does_not_return_is_refused(endless, tmp_path, monkeypatch):
+    monkeypatch.setenv(ALLOW, "1")
+    monkeypatch.setattr("rtcvt.law.code.TRIAL_TIME", 0.2)
+    with pytest.raises(InputError, match=r"a law: TimeoutError: it does not return in 0\.2 s"):
+        in_python(tmp_path, endless, IN_FILE).build()
+
+
 @pytest.mark.needs("cc")
 @mistakes
 def test_mistakes_in_c(old, new, message, tmp_path, monkeypatch):
@@ -341,7 +355,7 @@ def test_statuses_and_samples_of_four_functions(tmp_path, monkeypatch):
         assert one.step(H) == status
         assert (status == FAILED) == (one.x.tolist() == before.tolist())
     one.set("T", -1.0)
-    refused("no finite start", one.initialise)
+    refused(r"finite states and outputs of four\.c, and no status 2: .* no finite start", one.initialise)
     one = four(tmp_path, text=f'sample = "10 ms"\n{IN_FOUR}').build().instantiate()
     assert one.model.discrete
     one.initialise()

@@ -1,4 +1,5 @@
-"""Random systems of three to six shipped units: stable at all steps, and at 1 ms what they are at 0.02 ms."""
+"""Random systems of three to six shipped units: stable at all steps, and at 1 ms what they are at 0.02 ms. Powertrains
+with tyres, a pump and laws next to scipy."""
 
 import re
 
@@ -6,6 +7,8 @@ import numpy as np
 import pytest
 from discs import interpreted
 from instances import started
+from marks import slow
+from powertrains import Powertrain
 
 import rtcvt
 from rtcvt.kernel import FAILED
@@ -92,6 +95,23 @@ def test_random_systems(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_random_systems_with_gears(seed):
     check(seed, [*KINDS, "planetary", "differential"])
+
+
+@pytest.mark.parametrize("seed", [1, 4, 7, *map(slow, range(8, 40))])
+def test_powertrains_next_to_scipy(seed):
+    """RMS errors at 1 ms, over the largest value; the springs of brakes that stick have 0.25 ms and are damped."""
+    powertrain = Powertrain(seed)
+    with interpreted():
+        one = load_unit(parse_unit_file(powertrain.text, "random.toml")).build().instantiate()
+    x, rows = powertrain.start(one), []
+    for _ in range(round(DURATION / powertrain.h)):
+        assert one.step(powertrain.h) != FAILED
+        rows.append(one.x.copy())
+    places = {v.name: k for k, v in enumerate(one.model.states)}
+    for name, exact in powertrain.run(x, DURATION).items():
+        least = 1e-3 * one.model.states[places[name]].nominal
+        error = np.sqrt(np.mean((np.array(rows)[:, places[name]] - exact) ** 2)) / max(np.abs(exact).max(), least)
+        assert error < (0.02 if name.startswith("vehicle") and name.endswith(".f") else 5e-3), (name, error)
 
 
 def test_a_system_is_a_unit_like_any_other(tmp_path):

@@ -155,7 +155,13 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
         path = own_file(parameters.folder, r.snapshots, f"{parameters.source}: ring.snapshots")
         if path is None:
             raise InputError(parameters.source, "ring.snapshots", r.snapshots, "a file of a run next to the unit file")
-        m = m._replace(ring=trained(m.ring, start, path, r.modes))
+        try:
+            m = m._replace(ring=trained(m.ring, start, path, r.modes))
+        except InputError as error:
+            _, key, value, allowed = error.parts
+            if value != r.modes:
+                raise
+            raise InputError(parameters.source, f"ring.{key.removeprefix('ring.')}", value, allowed) from None
     wide = None
     if s.model != "hybrid":
         wide = spatial.model(parameters, b, stiff, **chosen, mirrored=s.model == "mirrored")

@@ -127,6 +127,9 @@ class Ring(Record):
     def _has_modes(self) -> "Ring":
         if (self.rod == "projected") != (self.snapshots is not None):
             raise ValueError('snapshots: the file of a run with rod = "projected", else none')
+        for key, rods in (("modes", ("projected",)), ("rotatory_factor", ("cosserat", "projected"))):
+            if key in self.model_fields_set and self.rod not in rods:
+                raise ValueError(f"{key}: only with rod = {' or '.join(rods)}, not with {self.rod}")
         return self
 
 

@@ -34,13 +34,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import loop
+from rtcvt.offline.pushbelt import loop, vectors
 from rtcvt.offline.pushbelt.compiled import compiled, inlined, spliced
-from rtcvt.offline.pushbelt.contact import ledger, maxwell
+from rtcvt.offline.pushbelt.contact import ledger, maxwell, sheave
 from rtcvt.offline.pushbelt.contact.element_ring import saddle
 from rtcvt.offline.pushbelt.contact.flank import Flanks, Search, contact_points, normal_forces
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
-from rtcvt.offline.pushbelt.contact.sheave import Load, load_energy
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import count, count_joints, directions
 from rtcvt.offline.pushbelt.planar.state import SheaveScratch
@@ -48,7 +48,7 @@ from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, NQ, NX, NY, from_chords, to_chords
 from rtcvt.offline.pushbelt.ring.ring_set import rate_of, shape_of
-from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, rod, sheave
+from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, rod
 from rtcvt.offline.pushbelt.spatial.element import Body, Side
 from rtcvt.offline.pushbelt.spatial.element_ring import MEMORY, Guide, Strip, Touch
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joint, joint, joint_energy, joint_forces
@@ -253,7 +253,7 @@ def frames(m: Model, n: int) -> Frames:
 def scratch(m: Model, x: State, n_p: int = 2) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for front and rear arc."""
     sizes = {"N_E": m.belt.N_E, "N_B": m.belt.N_B, "n_p": n_p, "contacts": m.belt.N_E * n_p}
-    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2, "n_out": 7, "n": 6}
+    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2, "n": 6}
     w = zeros(Scratch, sizes)
 
     def of(side: Work, half: Half) -> Work:
@@ -354,7 +354,7 @@ def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
     damping took."""
     p_axial, p_other = rod.forces(m.ring, m.lateral, x, w)
     ring_set.advance(m.ring, w.F_R, x.u_R, dt)
-    lateral.advance(m.lateral, w.F_L, x.u_L, dt)
+    vectors.accelerate(lateral.masses(m.lateral), w.F_L, x.u_L, dt)
     rate_of(m.ring, x.u_R, w.shape, w.rate)
     return dt * p_axial, dt * p_other
 
@@ -370,7 +370,7 @@ def _rub_ring(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: fl
         _hold(m, x, w)
     ring_set.nodal(m.ring, w.shape, w.load, w.F_R)
     ring_set.advance(m.ring, w.F_R, x.u_R, dt / n_R)
-    lateral.advance(m.lateral, w.F_L, x.u_L, dt / n_R)
+    vectors.accelerate(lateral.masses(m.lateral), w.F_L, x.u_L, dt / n_R)
 
 
 @compiled
@@ -427,15 +427,16 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
 @compiled
 def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
     """Stored energies of a frame."""
-    stock.elements = element.kinetic_energy(m.body, x.u)
+    stock.elements = vectors.kinetic(element.masses(m.body), x.u)
     stock.sheaves = sheave.energy(m.sheaves, m.mirrored, x.s, x.sd)
-    stock.load = load_energy(m.load, x.load)
+    stock.load = sheave.load_energy(m.load, x.load)
     stock.joints = joint_energy(m.joint, x.q, w.R)
     for side in range(2):
         half = x.left if side == 0 else x.right
         work = w.left if side == 0 else w.right
         axial, other = rod.energy(m.ring, m.lateral, half, work)
-        stock.ring += ring_set.kinetic_energy(m.ring, half.u_R) + lateral.kinetic_energy(m.lateral, half.u_L)
+        across = vectors.kinetic(lateral.masses(m.lateral), half.u_L)
+        stock.ring += ring_set.kinetic_energy(m.ring, half.u_R) + across
         stock.ring_axial += axial
         stock.ring_bending += other
         el = Side(1.0 if side == 0 else -1.0, x.q, x.u, w.R)

@@ -91,7 +91,7 @@ from rtcvt.offline.pushbelt.ring.ring_set import (
     shape_of,
 )
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
-from rtcvt.offline.pushbelt.vectors import add, copy, zero
+from rtcvt.offline.pushbelt.vectors import add, add_times, copy, zero
 
 __all__ = [
     "INPUTS",
@@ -386,12 +386,6 @@ def _advance_sheaves(m: Model, x: State, c: SheaveScratch, reaction: Any, b: Any
 
 
 @compiled
-def _copy1(a: Any, b: Any) -> None:
-    for i in range(a.shape[0]):
-        b[i] = a[i]
-
-
-@compiled
 def _middle(a: Any, b: Any) -> None:
     """b = (a + b)/2."""
     for j in range(a.shape[1]):
@@ -419,16 +413,10 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     fl = w.flanks.points
     copy(x.q, out.q[n])
     copy(x.u, out.u[n])
-    nodes(m.ring, x.q_R, x.u_R, r.cs, r.sn, r.shape, r.rate, out.q_R[n], out.u_R[n])
     copy(x.s, out.s[n])
     copy(x.sd, out.sd[n])
     copy(w.joints.N, out.joint[n])
-    copy(w.saddles.N, out.saddle[n])
-    copy(fl.force, out.flank[n])
-    copy(w.flanks.deflection.z, out.deflection[n])
-    _copy1(x.s_R, out.s_R[n])
-    _copy1(r.tension, out.tension[n])
-
+    side_frame(m.ring, x, r, w.saddles.N, fl, 1.0, n, out)
     stock.elements = vectors.kinetic((m.belt.m_E, m.belt.m_E, m.belt.J_E), x.u)
     stock.ring = kinetic_energy(m.ring, x.u_R) + 0.5 * m.layers.I * x.turn[0] ** 2
     stock.sheaves = sheave.energy(m.sheaves, True, (x.s,), (x.sd,))
@@ -441,8 +429,27 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     stock.flanks = flank.energy(m.belt, fl)
     stock.deflection = maxwell.energy(m.deflection, w.flanks.deflection)
     count_joints(w.joints.N, out.active[n])
-    count(w.saddles.N, fl, out.active[n])
     return _placed(x.q, 2.0 * m.belt.d_A) and not w.saddles.press.found[0] > FAILURE_ERROR
+
+
+@compiled
+def side_frame(R: Any, x: Any, r: RingScratch, N: Any, fl: Any, share: float, n: int, out: Frames) -> None:
+    """Add the part of one side with the state x, of ring, saddles (forces N) and flanks, to frame n.
+
+    Forces on elements by the ring and its tension are added whole, others with the side's `share`; places on the ring
+    are those of the side that is added last.
+    """
+    nodes(R, x.q_R, x.u_R, r.cs, r.sn, r.shape, r.rate, r.beam[0], r.beam[1])
+    add_times(share, r.beam[0], out.q_R[n])
+    add_times(share, r.beam[1], out.u_R[n])
+    add_times(1.0, N, out.saddle[n])
+    add_times(share, fl.force, out.flank[n])
+    add_times(share, x.z, out.deflection[n])
+    for k in range(r.tension.size):
+        out.tension[n, k] += r.tension[k]
+    for i in range(x.s_R.size):
+        out.s_R[n, i] = x.s_R[i]
+    count(N, fl, out.active[n])
 
 
 @compiled

@@ -112,6 +112,7 @@ class RingScratch(NamedTuple):
     F: Annotated[Array, ("N_B", "n"), "N, N m", "generalised forces"]
     tension: Annotated[Array, ("N_B",), "N", "tension of the pieces"]
     u: Annotated[Array, ("N_B", "n"), "m/s, rad/s", "velocities before the step, then the step's mean"]
+    beam: Annotated[Array, (2, "N_B", NQ), "m, rad", "coordinates and rates that a beam of this contour has"]
 
 
 @declared

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from rtcvt.errors import InputError, near
-from rtcvt.lazily import help_texts, lazily
+from rtcvt.lazily import by_option, help_texts, lazily
 from rtcvt.unitfile import MAX_SUBSTEPS, Name, Record, UnitFile, located, read_unit_file
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DURATION", "ELEMENTS", "RESUME", "RUNS", "Campaigned", "Checked", "Kind", "Option", "Progress", "Run", "Shown",
-    "Task", "Unit", "cell", "help_texts", "kind_named", "kind_of_file", "kinds", "lacking", "lazily", "load_unit",
-    "names_of",
+    "Task", "Unit", "by_option", "cell", "help_texts", "kind_named", "kind_of_file", "kinds", "lacking", "lazily",
+    "load_unit", "names_of",
     "register",
 ]  # fmt: skip
 

@@ -1,10 +1,12 @@
 """What a record names and others load: functions by name, which may need more packages than the record, and texts."""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from rtcvt.errors import InputError
 
 
 def lazily(place: str) -> Callable[..., Any]:
@@ -13,6 +15,23 @@ def lazily(place: str) -> Callable[..., Any]:
 
     def call(*values: Any, **named: Any) -> Any:
         return getattr(import_module(module), name)(*values, **named)
+
+    return call
+
+
+def by_option(option: str, parts: Mapping[str | None, Callable[..., Any]]) -> Callable[..., Any]:
+    """A task that is another function, ``(unit, options, ...)``, for each value of one of its options.
+
+    Raises
+    ------
+    InputError
+        A value that is not among `parts`.
+    """
+
+    def call(unit: Any, given: Mapping[str, Any], *more: Any) -> Any:
+        if given[option] not in parts:
+            raise InputError(f"--{option}", "", given[option], " or ".join(value for value in parts if value))
+        return parts[given[option]](unit, given, *more)
 
     return call
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, help_texts, lazily
+from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, by_option, help_texts, lazily
 from rtcvt.offline.pushbelt.run.marks import is_run
 
 _AT = (
@@ -20,12 +20,16 @@ def _of_a_run(place: str) -> Callable[..., Any]:
 
 
 HELP = help_texts(__file__)
+_full = lazily("rtcvt.offline.pushbelt.tasks:simulate")
 KIND = Kind(
     names=("pushbelt",),
     title="pushbelts",
     read=lazily("rtcvt.offline.pushbelt.unit.parameters:read_parameters"),
     show=Task(
-        lazily("rtcvt.offline.pushbelt.tasks:show"),
+        by_option(
+            "model",
+            {None: lazily("rtcvt.offline.pushbelt.tasks:show"), "theory": lazily("rtcvt.offline.pushbelt.theory:show")},
+        ),
         options=(
             Option("modes", "Print the modes of the ring at the start of this case.", metavar="CASE"),
             Option("model", "theory: the steady state of a case, in a second."),
@@ -34,7 +38,7 @@ KIND = Kind(
         help=HELP["show"],
     ),
     full=Task(
-        lazily("rtcvt.offline.pushbelt.tasks:simulate"),
+        by_option("model", {None: _full, "full": _full, "theory": lazily("rtcvt.offline.pushbelt.theory:simulate")}),
         takes=("model", "step", "output", "figures"),
         options=(
             *_AT,
@@ -68,7 +72,13 @@ KIND = Kind(
         help=HELP["simulate"],
     ),
     check=Task(
-        lazily("rtcvt.offline.pushbelt.tasks:check"),
+        by_option(
+            "belt",
+            {
+                "hybrid": lazily("rtcvt.offline.pushbelt.checks.chapter7_report:check"),
+                "spatial": lazily("rtcvt.offline.pushbelt.checks.spatial_report:check"),
+            },
+        ),
         options=(Option("belt", "hybrid: against chapter 7; spatial: against the hybrid belt.", default="hybrid"),),
         help=HELP["check"],
     ),
@@ -88,7 +98,7 @@ KIND = Kind(
         help=HELP["own"],
     ),
     sheave=Task(lazily("rtcvt.offline.pushbelt.tasks:sheave"), help=HELP["sheave"]),
-    recording=_of_a_run("rtcvt.offline.pushbelt.tasks:recording"),
+    recording=_of_a_run("rtcvt.offline.pushbelt.run.reading:recording"),
     picture=_of_a_run("rtcvt.offline.pushbelt.picture:picture"),
     view=_of_a_run("rtcvt.offline.pushbelt.scene:scene"),
 )

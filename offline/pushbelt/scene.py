@@ -122,11 +122,10 @@ def _gaps(J, R, p, q, q_R, s_R, cs, sn, shape, out):
             found = gaps(J, c_j * x + s_j * y, c_j * y - s_j * x, np.cos(turn), np.sin(turn))
             out[0, n, i], out[1, n, i] = found[0], found[1]
             c_i, s_i = np.cos(q[n, i, 2]), np.sin(q[n, i, 2])
-            s = min(max(s_R[n, i], 0.0), R.N_B - 1e-9)
             for ear in range(2):
                 height = p.y_E if ear else p.y_S
                 x, y = q[n, i, 0] + c_i * p.x - s_i * height, q[n, i, 1] + s_i * p.x + c_i * height
-                e_n = project(R, shape, s, x, y)[1]
+                e_n = project(R, shape, s_R[n, i], x, y)[1]
                 out[2 + ear, n, i] = (e_n if ear else -e_n) - R.h2
 
 

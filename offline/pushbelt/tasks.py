@@ -1,7 +1,6 @@
 """Tasks of the commands for units of kind pushbelt."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,11 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     influence_numbers,
     sheaves,
 )
-from rtcvt.quantity import to_si
-from rtcvt.recording import HDF5, Recording, require_ending, require_page, require_writable, write_text
+from rtcvt.recording import HDF5, require_ending, require_writable
 
 
 def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
-    """Numbers of a pushbelt as its kernels see them, and its cases; or the steady theory at one of these."""
-    if given["model"] is not None:
-        return _shown_theory(parameters, given)
+    """Numbers of a pushbelt as its kernels see them, and its cases."""
     for name in ("case", "row"):
         if given[name]:
             raise InputError(f"--{name}", "", given[name], "only with --model theory")
@@ -62,28 +58,6 @@ def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
         data["ring_modes"], more = _ring_modes(parameters, given["modes"])
         lines += more
     return Shown(data, lines)
-
-
-def _shown_theory(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
-    from rtcvt.offline.pushbelt.kind import KIND
-    from rtcvt.offline.pushbelt.theory import at_case, figures, summary
-
-    if given["model"] != "theory":
-        raise InputError("--model", "", given["model"], "theory")
-    if given["case"] is None:
-        raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
-    _refuse_unused(given, KIND.show, "case", "row")
-    point, found = at_case(parameters, given["case"], given["row"], coupled=True)
-    data = {"unit": parameters.name, "case": given["case"], "row": given["row"], **figures(point, found)}
-    return Shown(data, summary(f"{parameters.name}, {given['case']}: steady theory", found))
-
-
-def _refuse_unused(given: Mapping[str, Any], task: Any, *used: str) -> None:
-    """Refuse options other than those of the steady theory."""
-    defaults = {o.name: to_si(o.default, o.unit) if o.unit and o.default else o.default for o in task.options}
-    for name, usual in (defaults | dict.fromkeys(task.takes)).items():
-        if name not in (*used, "model", "output", "figures") and given.get(name, usual) != usual:
-            raise InputError(f"--{name.replace('_', '-')}", "", given[name], "nothing with --model theory")
 
 
 def _cells(value: Any) -> str:
@@ -208,24 +182,19 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
     from rtcvt.offline.pushbelt.run.reading import figures, open_run
     from rtcvt.offline.pushbelt.run.simulate import simulate
 
-    if given["case"] is None:
-        raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
-    if given["model"] == "theory":
-        return _theory(parameters, given)
-    if given["model"] not in (None, "full"):
-        raise InputError("--model", "", given["model"], "full or theory")
     for name in ("before_elements", "before_nodes"):
         if given[name] is not None and not given["before"] > 0.0:
             raise InputError(f"--{name.replace('_', '-')}", "", given[name], "only with --before above 0")
-    path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(given['case']).name}.h5")
+    case = parameters.get_case(given["case"]).name
+    path = given["output"] or Path(f"{parameters.name}_{case}.h5")
     require_ending(path, HDF5)
     require_writable(path, given["figures"])
     points = given["flank_points"] or (1 if given["belt"] == "hybrid" else 2)
     chosen = {key: given[name] for name, key in _SETTINGS.items()} | {"flank_points": points}
     settings = schedule.Settings(**chosen)
     run = schedule.Run(
-        name=given["case"],
-        start=schedule.Case(given["case"], given["row"]),
+        name=case,
+        start=schedule.Case(case, given["row"]),
         settings=settings,
         duration=0.1 if given["duration"] is None else given["duration"],
         plot_step=given["plot_step"],
@@ -259,66 +228,3 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
     left = f"{what} after {found['time_s']:g} s: a smaller --step, or larger clamping forces"
     failure = left if outcome.ended == schedule.LEFT else ""
     return Run(outcome.path, found, lines, failure, interrupted=not outcome.done)
-
-
-def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
-    """The steady theory at a case, and a page of its fields."""
-    from rtcvt.offline.pushbelt.kind import KIND
-    from rtcvt.offline.pushbelt.theory import at_case, figures, report_page, summary
-
-    _refuse_unused(given, KIND.full, "case", "row", "law")
-    case = given["case"]
-    path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(case).name}.html")
-    require_page(path, given["figures"])
-    require_writable(path, given["figures"])
-    point, found = at_case(parameters, case, given["row"], given["law"] == "coupled")
-    title = f"{parameters.name}, {case}: steady theory"
-    write_text(path, report_page(title, found))
-    known = {"unit": parameters.name, "case": case, "row": given["row"], "status": "complete", "law": given["law"]}
-    return Run(path, known | figures(point, found), summary(title, found))
-
-
-def recording(path: Path) -> Recording:
-    """Signals over time in a run's file, also of a growing one."""
-    from rtcvt.offline.pushbelt.run import runfile
-    from rtcvt.offline.pushbelt.run.reading import Tables, open_run
-
-    with open_run(path) as file:
-        return replace(runfile.recording_of(file), tables=Tables(path, file))
-
-
-def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:
-    """Chapter 7 of Cebulla 2014 with the full model, or the spatial belt against the hybrid one."""
-    if given["belt"] not in ("hybrid", "spatial"):
-        raise InputError("--belt", "", given["belt"], "hybrid or spatial")
-    if given["belt"] == "spatial":
-        return _check_spatial(parameters, given["report"], progress)
-    from rtcvt.offline.pushbelt.checks.cases import on_record, table
-    from rtcvt.offline.pushbelt.checks.chapter7 import OTHERS, verify
-    from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
-
-    report: Path = given["report"]
-    result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
-    lines: list[Any] = [
-        f"{what} of {result.chapter.source}: "
-        + ", ".join(f"{n} {verdict} ({firm} firmly)" for verdict, (n, firm) in result.count(kind).items() if n)
-        for kind, what in (("number", "printed numbers"), ("sign", "signs and ranges"), ("cost", "costs of a step"))
-    ]
-    if not result.of_source:
-        lines.append(OTHERS)
-    if known := on_record(parameters.name):
-        lines.append(table(known))
-    return Checked(report_page(result), result.figures(), lines, result.failures)
-
-
-def _check_spatial(parameters: Parameters, report: Path, progress: Progress) -> Checked:
-    from collections import Counter
-
-    from rtcvt.offline.pushbelt.checks.spatial import verify
-    from rtcvt.offline.pushbelt.checks.spatial_report import report_page
-
-    result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
-    counts = Counter((p.group.rpartition("-")[2], p.verdict) for p in result.phenomena)
-    lines = [f"{n} planar quantities, {belt} belt: {verdict}" for (belt, verdict), n in counts.items()]
-    lines += [f"{c.about}: {c.value:.3g} {c.unit}" for c in result.claims if not c.needed]
-    return Checked(report_page(result), result.figures(), lines, result.failures)

@@ -1,5 +1,7 @@
-"""The steady theory at a case of a unit file: its point, its figures and its page."""
+"""The steady theory at a case of a unit file: its point, its figures and its page; its tasks for the commands."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,13 @@ from rich.table import Table
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS, number, page
 from rtcvt.html import table as html_table
-from rtcvt.kind import cell
+from rtcvt.kind import Progress, Run, Shown, cell
 from rtcvt.offline.pictures import drawing
 from rtcvt.offline.pushbelt.steady import COLUMNS, Point, Steady, mean, steady
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, Parameters, belt, boundary_at, sheaves
+from rtcvt.quantity import to_si
+from rtcvt.recording import require_page, require_writable, write_text
 
 # of the thrust ratio, 75 settled points of the campaign, torque ratio above 0.15
 ACCURACY = "its thrust ratio differs from the full model's by 3 % in the median, 5 % RMS"
@@ -107,3 +111,37 @@ def report_page(title: str, found: Steady) -> str:
     drawn = shown("Fields over the arcs, per radian of arc; primary left.")
     rows = [[name, number(watts)] for name, watts in (*found.losses.items(), ("both shafts", found.loss))]
     return page(title, "\n".join([drawn, html_table(["power", "W"], rows, numbers=[1])]))
+
+
+def _refuse_unused(given: Mapping[str, Any], task: str, *used: str) -> None:
+    """Refuse options other than those of the steady theory."""
+    from rtcvt.offline.pushbelt.kind import KIND
+
+    options, takes = getattr(KIND, task).options, getattr(KIND, task).takes
+    defaults = {o.name: to_si(o.default, o.unit) if o.unit and o.default else o.default for o in options}
+    for name, usual in (defaults | dict.fromkeys(takes)).items():
+        if name not in (*used, "model", "output", "figures") and given.get(name, usual) != usual:
+            raise InputError(f"--{name.replace('_', '-')}", "", given[name], "nothing with --model theory")
+
+
+def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
+    """The steady theory at a case of a pushbelt."""
+    _refuse_unused(given, "show", "case", "row")
+    case = parameters.get_case(given["case"]).name
+    point, found = at_case(parameters, case, given["row"], coupled=True)
+    data = {"unit": parameters.name, "case": case, "row": given["row"], **figures(point, found)}
+    return Shown(data, summary(f"{parameters.name}, {case}: steady theory", found))
+
+
+def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Run:
+    """The steady theory at a case, and a page of its fields."""
+    _refuse_unused(given, "full", "case", "row", "law")
+    case = parameters.get_case(given["case"]).name
+    path = given["output"] or Path(f"{parameters.name}_{case}.html")
+    require_page(path, given["figures"])
+    require_writable(path, given["figures"])
+    point, found = at_case(parameters, case, given["row"], given["law"] == "coupled")
+    title = f"{parameters.name}, {case}: steady theory"
+    write_text(path, report_page(title, found))
+    known = {"unit": parameters.name, "case": case, "row": given["row"], "status": "complete", "law": given["law"]}
+    return Run(path, known | figures(point, found), summary(title, found))

@@ -4,6 +4,8 @@
 elements of a spatial belt have the columns x, y, z-turn, z, x-turn, y-turn, turns in the element's frame.
 """
 
+from typing import Any
+
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 
 
@@ -202,3 +204,50 @@ def copy(a, b):
     for j in range(b.shape[1]):
         for i in range(b.shape[0]):
             b[i, j] = a[i, j]
+
+
+# --- motion of bodies or pieces: rows of coordinates q, velocities u and forces F; masses (m_0, ...), by column
+
+
+@inlined
+def rotated(c: float, s: float, angle: float) -> Any:
+    """Cosine and sine after a further rotation by a small `angle` [rad] (|angle| < 0.01: exact to rounding).
+
+    The pair is brought back to length one to first order, so that rounding does not add up over a run.
+    """
+    a2 = angle * angle
+    sa = angle * (1.0 - a2 * (1.0 / 6.0 - a2 * (1.0 / 120.0)))
+    ca = 1.0 - a2 * (0.5 - a2 * (1.0 / 24.0 - a2 * (1.0 / 720.0)))
+    cn = c * ca - s * sa
+    sn = s * ca + c * sa
+    scale = 1.5 - 0.5 * (cn * cn + sn * sn)
+    return cn * scale, sn * scale
+
+
+@compiled
+def move(n: int, q: Any, u: Any, cs: Any, sn: Any, dt: float) -> None:
+    """q += dt u in `n` columns, of which the third is an angle, with its cosine and sine."""
+    for a in range(n):
+        for i in range(cs.size):
+            q[i, a] += dt * u[i, a]
+    for i in range(cs.size):
+        cs[i], sn[i] = rotated(cs[i], sn[i], dt * u[i, 2])
+
+
+@compiled
+def accelerate(masses: Any, F: Any, u: Any, dt: float) -> None:
+    """u += dt M^-1 F."""
+    for a in range(len(masses)):
+        k = dt / masses[a]
+        for i in range(u.shape[0]):
+            u[i, a] += k * F[i, a]
+
+
+@compiled
+def kinetic(masses: Any, u: Any) -> float:
+    """Kinetic energy u'M u/2 [J]."""
+    total = 0.0
+    for a in range(len(masses)):
+        for i in range(u.shape[0]):
+            total += masses[a] * u[i, a] ** 2
+    return 0.5 * total

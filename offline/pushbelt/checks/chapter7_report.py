@@ -4,14 +4,18 @@ Figures are drawn over the belt coordinate (primary arc, push span, secondary ar
 same width. Lines are means over one revolution, thin grey lines are those of one element on its way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, number, percent, table, text
+from rtcvt.kind import Checked, Progress
 from rtcvt.look import GREY, METAL
 from rtcvt.offline.pictures import cards, drawing, mark, over_sections, report, under, verdict
+from rtcvt.offline.pushbelt.checks import cases
 from rtcvt.offline.pushbelt.checks.chapter7 import (
     AGREEMENT_RTOL,
     OTHERS,
@@ -21,10 +25,12 @@ from rtcvt.offline.pushbelt.checks.chapter7 import (
     Verification,
     band,
     discretisation,
+    verify,
 )
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, SECONDARY, push_force, section
 from rtcvt.offline.pushbelt.planar.model import LOSSES
 from rtcvt.offline.pushbelt.run.profiles import BINS, FORCES, Steady, force
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.quantity import to_si
 from rtcvt.variator.layout import SECTIONS
 
@@ -33,6 +39,22 @@ Array = NDArray[np.float64]
 _C = np.concatenate([k + (np.arange(BINS) + 0.5) / BINS for k in range(4)])
 _GOOD = {"agrees": True, "opposite": False, "differs": False}
 _SHOWN = {"m": ("um", "µm"), "N2": ("N2", "N²"), "N.m": ("N.m", "N·m")}
+
+
+def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """Chapter 7 of Cebulla 2014 with the full model."""
+    report: Path = given["report"]
+    result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
+    lines: list[Any] = [
+        f"{what} of {result.chapter.source}: "
+        + ", ".join(f"{n} {verdict} ({firm} firmly)" for verdict, (n, firm) in result.count(kind).items() if n)
+        for kind, what in (("number", "printed numbers"), ("sign", "signs and ranges"), ("cost", "costs of a step"))
+    ]
+    if not result.of_source:
+        lines.append(OTHERS)
+    if known := cases.on_record(parameters.name):
+        lines.append(cases.table(known))
+    return Checked(report_page(result), result.figures(), lines, result.failures)
 
 
 def report_page(v: Verification) -> str:

@@ -2,11 +2,14 @@
 `checks.spatial`."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rtcvt.html import COLOURS, number, percent, table, text
+from rtcvt.kind import Checked, Progress
 from rtcvt.offline.pictures import cards, drawing, limit_table, mark, over_sections, report, under, verdict
 from rtcvt.offline.pushbelt.checks.spatial import (
     ENDS,
@@ -18,11 +21,28 @@ from rtcvt.offline.pushbelt.checks.spatial import (
     Phenomenon,
     Result,
     mean_profile,
+    verify,
 )
 from rtcvt.offline.pushbelt.run.profiles import BINS, FORCES
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 
 _CELLS = np.arange(96) / 24 + 1 / 48
 _SCALE = {"m": (1e6, "µm"), "N.m": (1.0, "N·m"), "N2": (1.0, "N²"), "1": (1.0, "")}
+
+
+def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """The spatial belt against the hybrid one."""
+    report: Path = given["report"]
+    result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
+    lines = [f"{n} {quantities}" for n, quantities in _counts(result)]
+    lines += [f"{c.about}: {c.value:.3g} {c.unit}" for c in result.claims if not c.needed]
+    return Checked(report_page(result), result.figures(), lines, result.failures)
+
+
+def _counts(v: Result) -> list[tuple[str, str]]:
+    """How many planar quantities of each belt have each verdict."""
+    counts = Counter((p.group.rpartition("-")[2], p.verdict) for p in v.phenomena)
+    return [(str(n), f"planar quantities, {belt} belt: {said}") for (belt, said), n in counts.items()]
 
 
 def report_page(v: Result) -> str:
@@ -56,9 +76,7 @@ def _verdict(v: Result) -> str:
 
 
 def _claims(v: Result) -> str:
-    counts = Counter((p.group.rpartition("-")[2], p.verdict) for p in v.phenomena)
-    shown = [(str(n), f"planar quantities, {belt} belt: {said}") for (belt, said), n in counts.items()]
-    return cards(shown) + limit_table(c for c in v.claims if c.scenario != "energy")
+    return cards(_counts(v)) + limit_table(c for c in v.claims if c.scenario != "energy")
 
 
 def _groups(v: Result, belt: str) -> str:

@@ -251,6 +251,11 @@ def wrapped(s: float, N_B: int) -> float:
     return s if 0.0 <= s < N_B else 0.0
 
 
+def around(s: Array, N_B: int) -> Array:
+    """Arc coordinates brought back into [0, N_B): numpy's remainder of a tiny negative number is N_B itself."""
+    return np.asarray(np.mod(np.mod(s, N_B), N_B))
+
+
 @inlined
 def _nearest(shape: Any, row: int, s: float, xi: float, N_B: int, x: float, y: float) -> Foot:
     """`project` from the place `xi` in the finite element of row `row`."""
@@ -267,7 +272,8 @@ def _nearest(shape: Any, row: int, s: float, xi: float, N_B: int, x: float, y: f
 
 @inlined
 def project(R: Ring, shape: Any, s: float, x: float, y: float) -> Foot:
-    """One Newton step for the point of the ring that is nearest to (x, y), from arc coordinate `s` in [0, N_B)."""
+    """One Newton step for the point of the ring that is nearest to (x, y), from arc coordinate `s` (`wrapped`)."""
+    s = wrapped(s, R.N_B)
     k = int(s)
     return _nearest(shape, k, s, s - k, R.N_B, x, y)
 

@@ -1,18 +1,29 @@
-"""Sheaves of the hybrid model: two mirrored sheaves per pulley with axial, tilt and rotation freedoms.
+"""Sheaves of the pulleys, with axial, tilt and rotation freedoms.
 
-Cebulla 2014, section 6.1.1 (Fig. 6.2) and "Pulley - Environment" of section 6.1.3. One sheave represents both. Its
-flanks exert the axial force R_z, the moments M_x, M_y about the apex and the torque tau about the shaft (`flank`):
+Cebulla 2014, sections 3.2.1 (Fig. 3.6), 6.1.1 (Fig. 6.2) and "Pulley - Environment" of section 6.1.3. The flanks exert
+the axial force R_z, the moments M_x, M_y about the apex and the torque tau about the shaft (`flank`):
 
     m z'' + d_z z' = R_z - F_C
     Theta_t alpha'' + d_t alpha' + c_t alpha - J/2 omega beta' = M_x
     Theta_t beta''  + d_t beta'  + c_t beta  + J/2 omega alpha' = M_y
-    J omega' = 2 tau + M_ext
+    J omega' = sum of tau + M_ext
+
+A pulley has two sheaves, by side (0: z > 0, 1: z < 0, each in its view, `elements`):
+
+    mirrored    all four sheaves are loose; in the hybrid model one side represents both
+    crosswise   the loose sheave of the primary is on side 0, that of the secondary on side 1; the others are fixed
+
+A loose sheave moves along the shaft and tilts on its guide; both turn with the shaft. A fixed sheave is at the place
+where the belt is aligned at ratio 1, but for an assembly offset on the primary: with the apex of the cones at z_P -
+r_1P tan(delta_0) on the secondary and the offset less on the primary, the belt's mid plane on the primary is at z =
+offset + tan(delta_0) (2 r_1 - r_I - r_O), `kinematics.misalignment`, from that on the secondary.
 
 z, alpha, beta: position of the apex along the shaft (grows when the groove opens) and tilts about x and y, in the
 inertial frame; omega > 0 in the direction of travel, i.e. clockwise, whence the signs of the gyroscopic terms.
 
-Boundary. The clamping force F_C of the machine acts in full on each mirrored sheave. An end stop prescribes the rate
-at which the whole groove opens; each sheave moves with half of it, and F_C is the force that the stop exerts. The
+Boundary. The clamping force F_C of the machine acts in full on each loose sheave. An end stop prescribes the rate
+at which the whole groove opens; a mirrored sheave moves with half of it, a crosswise one with all of it, and F_C is the
+force that the stop exerts. The
 primary's speed is prescribed, and the secondary has a load torque M_O or a prescribed speed; or a torque M_I drives the
 primary, and the secondary's speed is prescribed.
 
@@ -115,7 +126,7 @@ def slide(sheaves, dt, b, pulley, opening, spin, reaction, s, sd):
 
 
 @compiled
-def advance(sheaves, load, b, dt, s, sd, turning, reaction, out, power):
+def advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, out, power):
     """Replace the rates `sd` by those after the step `dt`.
 
     Parameters
@@ -124,36 +135,55 @@ def advance(sheaves, load, b, dt, s, sd, turning, reaction, out, power):
         m, Theta_t, d_z, c_t, d_t of one sheave, J of the whole pulley.
     load : Load
         Of the secondary; acts only if the load torque is given.
+    mirrored : bool
+        All sheaves are loose.
     b : ndarray, shape (7,)
         Boundary values: axial mode and value of pulley I, the same of pulley O (mode 0: clamping force [N], 1: end
         stop, opening rate of the groove [m/s]); speed of I [rad/s]; mode and value of O's shaft (0: load torque
         [N m], 1: speed [rad/s], 2: speed, and the value of I is its torque [N m]).
     dt : float
         Step [s].
-    s, sd : ndarray, shape (2, 4)
-        z [m], alpha, beta, rotation [rad] at the end of the step, and their rates; `sd` is replaced.
+    s, sd : ndarrays, shape (2, 4), by side
+        By pulley: z [m], alpha, beta, rotation [rad] at the end of the step, and their rates; `sd` is replaced. A
+        single side stands for two mirrored ones.
     turning : ndarray, shape (2,)
         phi [rad], omega_L [rad/s] of the load; replaced.
-    reaction : ndarray, shape (2, 4)
-        From `flank.velocities`.
-    out : ndarray, shape (2, 6)
-        Written per pulley: axial contact force on one sheave [N], clamping force or force of the end stop [N], torque
-        of the belt on the pulley [N m], external torque on the shaft [N m], contact moments about x and y [N m].
+    reaction : ndarrays, shape (2, 4), by side
+        From `flank.add_works`.
+    out : ndarray, shape (2, 7)
+        Written per pulley: axial contact force on the loose sheave (mirrored: on one) [N], clamping force or force of
+        the end stop [N], torque of the belt on the pulley [N m], external torque on the shaft [N m], contact moments
+        about x and y on the loose sheave [N m], axial contact force on the fixed sheave (mirrored: on the other) [N].
     power : ndarray, shape (2, 5)
-        Written per pulley [W], both sheaves: input by the clamping force, input at the shaft and its load, loss in the
-        axial dampers, loss in the tilt dampers, loss in the load's shaft.
+        Written per pulley [W], all its sheaves: input by the clamping force, input at the shaft and its load, loss in
+        the axial dampers, loss in the tilt dampers, loss in the load's shaft.
     """
+    alike = 2.0 / len(s)
     for pulley in range(2):
-        omega_old = sd[pulley, 3]
-        torque = 2.0 * reaction[pulley, 3]
+        loose = 0 if mirrored else pulley
+        fixed = len(s) - 1 - loose
+        omega_old = sd[0][pulley, 3]
+        torque = reaction[loose][pulley, 3] + reaction[fixed][pulley, 3]
         omega_new, external, given, lost = shaft(sheaves, load, dt, b, pulley, omega_old, torque, turning)
-        sd[pulley, 3] = omega_new
         spin = 0.25 * sheaves.J * (omega_old + omega_new)
-        F_C, clamping, axial, tilting = slide(sheaves, dt, b, pulley, 0.5, spin, reaction, s, sd)
-        out[pulley, 0], out[pulley, 1], out[pulley, 2], out[pulley, 3] = reaction[pulley, 0], F_C, torque, external
-        out[pulley, 4], out[pulley, 5] = reaction[pulley, 1], reaction[pulley, 2]
-        power[pulley, 0], power[pulley, 1] = 2.0 * clamping, given
-        power[pulley, 2], power[pulley, 3], power[pulley, 4] = 2.0 * axial, 2.0 * tilting, lost
+        for a in range(4):
+            power[pulley, a] = 0.0
+        power[pulley, 1] = given
+        power[pulley, 4] = lost
+        for side in range(len(s)):
+            sd[side][pulley, 3] = omega_new
+            if mirrored or side == loose:
+                F_C, clamping, axial, tilting = slide(
+                    sheaves, dt, b, pulley, 0.5 if mirrored else 1.0, spin, reaction[side], s[side], sd[side]
+                )
+                power[pulley, 0] += alike * clamping
+                power[pulley, 2] += alike * axial
+                power[pulley, 3] += alike * tilting
+                if side == loose:
+                    out[pulley, 1] = F_C
+        on_loose = reaction[loose]
+        out[pulley, 0], out[pulley, 4], out[pulley, 5] = on_loose[pulley, 0], on_loose[pulley, 1], on_loose[pulley, 2]
+        out[pulley, 2], out[pulley, 3], out[pulley, 6] = torque, external, reaction[fixed][pulley, 0]
 
 
 @compiled
@@ -163,12 +193,17 @@ def load_energy(load, turning):
 
 
 @compiled
-def energy(sheaves, s, sd):
-    """Kinetic energy of the two pulleys and energy of the tilt bearings of all four sheaves [J]."""
+def energy(sheaves, mirrored, s, sd):
+    """Kinetic energy of the two pulleys and energy of the tilt bearings of their loose sheaves [J]; parameters as for
+    `advance`."""
+    half = 1.0 / len(s)
     total = 0.0
     for pulley in range(2):
-        total += sheaves.m * sd[pulley, 0] ** 2
-        total += sheaves.Theta_t * (sd[pulley, 1] ** 2 + sd[pulley, 2] ** 2)
-        total += sheaves.c_t * (s[pulley, 1] ** 2 + s[pulley, 2] ** 2)
-        total += 0.5 * sheaves.J * sd[pulley, 3] ** 2
+        total += 0.5 * sheaves.J * sd[0][pulley, 3] ** 2
+        for side in range(len(s)):
+            if mirrored or side == pulley:
+                at, rate = s[side], sd[side]
+                total += half * sheaves.m * rate[pulley, 0] ** 2
+                total += half * sheaves.Theta_t * (rate[pulley, 1] ** 2 + rate[pulley, 2] ** 2)
+                total += half * sheaves.c_t * (at[pulley, 1] ** 2 + at[pulley, 2] ** 2)
     return total

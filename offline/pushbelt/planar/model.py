@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt import loop
+from rtcvt.offline.pushbelt import loop, vectors
 from rtcvt.offline.pushbelt.compiled import compiled, spliced
 from rtcvt.offline.pushbelt.contact import flank, ledger, maxwell, sheave
 from rtcvt.offline.pushbelt.contact.element_element import Joint, joint, joint_energy, joint_forces
@@ -77,7 +77,7 @@ from rtcvt.offline.pushbelt.planar.state import (
     state,
 )
 from rtcvt.offline.pushbelt.ring import ring as ring_model
-from rtcvt.offline.pushbelt.ring.ring import from_chords, to_chords, turned
+from rtcvt.offline.pushbelt.ring.ring import from_chords, to_chords
 from rtcvt.offline.pushbelt.ring.ring_set import (
     advance,
     elastic_energy,
@@ -91,7 +91,7 @@ from rtcvt.offline.pushbelt.ring.ring_set import (
     shape_of,
 )
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
-from rtcvt.offline.pushbelt.vectors import add, copy, zero
+from rtcvt.offline.pushbelt.vectors import add, add_times, copy, zero
 
 __all__ = [
     "INPUTS",
@@ -215,17 +215,6 @@ def directions(q: Any, c: Any, s: Any) -> None:
 
 
 @compiled
-def move_elements(q: Any, u: Any, c: Any, s: Any, dt: float) -> None:
-    """q += dt u, with cosine and sine of the angle."""
-    for i in range(c.size):
-        q[i, 0] += dt * u[i, 0]
-        q[i, 1] += dt * u[i, 1]
-        turn = dt * u[i, 2]
-        q[i, 2] += turn
-        c[i], s[i] = turned(c[i], s[i], turn)
-
-
-@compiled
 def advance_ring(R: Any, shape: Any, held: Any, F_R: Any, u_R: Any, rate: Any, dt: float, x_mid: float) -> Any:
     """u_R += dt M^-1 F_R; returns the powers [W] of the loads `held` at the mean velocities, whose `rate` it leaves."""
     advance(R, F_R, u_R, 0.5 * dt)
@@ -248,7 +237,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     h = dt / n_R
     e, r, joints, c, flanks, sheaves = w
     band, el = Band(m.ring, r.shape, r.rate, r.load), Elements(x.q, x.u, e.cs, e.sn)
-    move_elements(x.q, x.u, e.cs, e.sn, dt)
+    vectors.move(3, x.q, x.u, e.cs, e.sn, dt)
     given = _drift(m, x, r, n_R, h, book)
     _move_ring(m, x, r, h)
     _move_sheaves(x.s, x.sd, dt)
@@ -392,14 +381,8 @@ def _settle_ring(
 @spliced
 def _advance_sheaves(m: Model, x: State, c: SheaveScratch, reaction: Any, b: Any, dt: float, book: Any) -> None:
     """New velocities of the sheaves."""
-    sheave.advance(m.sheaves, m.load, b, dt, x.s, x.sd, x.load, reaction, c.out, c.power)
+    sheave.advance(m.sheaves, m.load, True, b, dt, (x.s,), (x.sd,), x.load, (reaction,), c.out, c.power)
     ledger.book_sheaves(book, dt, c.power)
-
-
-@compiled
-def _copy1(a: Any, b: Any) -> None:
-    for i in range(a.shape[0]):
-        b[i] = a[i]
 
 
 @compiled
@@ -430,23 +413,13 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     fl = w.flanks.points
     copy(x.q, out.q[n])
     copy(x.u, out.u[n])
-    nodes(m.ring, x.q_R, x.u_R, r.cs, r.sn, r.shape, r.rate, out.q_R[n], out.u_R[n])
     copy(x.s, out.s[n])
     copy(x.sd, out.sd[n])
     copy(w.joints.N, out.joint[n])
-    copy(w.saddles.N, out.saddle[n])
-    copy(fl.force, out.flank[n])
-    copy(w.flanks.deflection.z, out.deflection[n])
-    _copy1(x.s_R, out.s_R[n])
-    _copy1(r.tension, out.tension[n])
-
-    kinetic = 0.0
-    u = x.u
-    for i in range(m.belt.N_E):
-        kinetic += m.belt.m_E * (u[i, 0] ** 2 + u[i, 1] ** 2) + m.belt.J_E * u[i, 2] ** 2
-    stock.elements = 0.5 * kinetic
+    side_frame(m.ring, x, r, w.saddles.N, fl, 1.0, n, out)
+    stock.elements = vectors.kinetic((m.belt.m_E, m.belt.m_E, m.belt.J_E), x.u)
     stock.ring = kinetic_energy(m.ring, x.u_R) + 0.5 * m.layers.I * x.turn[0] ** 2
-    stock.sheaves = sheave.energy(m.sheaves, x.s, x.sd)
+    stock.sheaves = sheave.energy(m.sheaves, True, (x.s,), (x.sd,))
     stock.load = sheave.load_energy(m.load, x.load)
     stock.ring_axial, stock.ring_bending = elastic_energy(m.ring, x.q_R, r.cs, r.sn, r.shape)
     stock.joints = joint_energy(m.joint, x.q, e.cs, e.sn)
@@ -456,8 +429,27 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     stock.flanks = flank.energy(m.belt, fl)
     stock.deflection = maxwell.energy(m.deflection, w.flanks.deflection)
     count_joints(w.joints.N, out.active[n])
-    count(w.saddles.N, fl, out.active[n])
     return _placed(x.q, 2.0 * m.belt.d_A) and not w.saddles.press.found[0] > FAILURE_ERROR
+
+
+@compiled
+def side_frame(R: Any, x: Any, r: RingScratch, N: Any, fl: Any, share: float, n: int, out: Frames) -> None:
+    """Add the part of one side with the state x, of ring, saddles (forces N) and flanks, to frame n.
+
+    Forces on elements by the ring and its tension are added whole, others with the side's `share`; places on the ring
+    are those of the side that is added last.
+    """
+    nodes(R, x.q_R, x.u_R, r.cs, r.sn, r.shape, r.rate, r.beam[0], r.beam[1])
+    add_times(share, r.beam[0], out.q_R[n])
+    add_times(share, r.beam[1], out.u_R[n])
+    add_times(1.0, N, out.saddle[n])
+    add_times(share, fl.force, out.flank[n])
+    add_times(share, x.z, out.deflection[n])
+    for k in range(r.tension.size):
+        out.tension[n, k] += r.tension[k]
+    for i in range(x.s_R.size):
+        out.s_R[n, i] = x.s_R[i]
+    count(N, fl, out.active[n])
 
 
 @compiled

@@ -14,7 +14,7 @@ from rtcvt.offline.pushbelt.contact.rigid import Press, press
 from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, NQ
-from rtcvt.offline.pushbelt.ring.ring_set import mass
+from rtcvt.offline.pushbelt.ring.ring_set import masses
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
 
 Array = NDArray[np.float64]
@@ -81,7 +81,7 @@ class Frames(NamedTuple):
     saddle: Annotated[Array, ("n", "N_E", 3), "N", "saddle, ear, friction on the element in the direction of travel"]
     flank: Annotated[Array, ("n", "N_E", 3), "N", "normal, longitudinal, radial force on one flank"]
     tension: Annotated[Array, ("n", "N_B"), "N", "tension of the pieces"]
-    pulley: Annotated[Array, ("n", 2, 6), "N, N m", "outputs of `sheave.advance`, mean since the last frame"]
+    pulley: Annotated[Array, ("n", 2, 7), "N, N m", "outputs of `sheave.advance`, mean since the last frame"]
     deflection: Annotated[Array, ("n", 2, "n_z"), "m", "Fourier coefficients of the sheaves' deflection"]
     work: Annotated[Array, ("n", len(WORKS)), "J", "`ledger.WORKS` since the last frame"]
     stored: Annotated[Array, ("n", len(STORES)), "J", "`ledger.STORES`"]
@@ -112,6 +112,7 @@ class RingScratch(NamedTuple):
     F: Annotated[Array, ("N_B", "n"), "N, N m", "generalised forces"]
     tension: Annotated[Array, ("N_B",), "N", "tension of the pieces"]
     u: Annotated[Array, ("N_B", "n"), "m/s, rad/s", "velocities before the step, then the step's mean"]
+    beam: Annotated[Array, (2, "N_B", NQ), "m, rad", "coordinates and rates that a beam of this contour has"]
 
 
 @declared
@@ -148,7 +149,7 @@ class FlankScratch(NamedTuple):
 class SheaveScratch(NamedTuple):
     """Of the sheaves."""
 
-    out: Annotated[Array, (2, "n_out"), "N, N m", "outputs of `sheave.advance`"]
+    out: Annotated[Array, (2, 7), "N, N m", "outputs of `sheave.advance`"]
     power: Annotated[Array, (2, 5), "W", "of `sheave.advance`"]
 
 
@@ -185,7 +186,7 @@ def frames(m: Model, n: int) -> Frames:
 def scratch(m: Model, x: State, n_p: int) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for the extended one."""
     N_E = m.belt.N_E
-    sizes = {"N_E": N_E, "N_B": m.belt.N_B, "n": len(mass(m.ring)), "n_out": 6}
+    sizes = {"N_E": N_E, "N_B": m.belt.N_B, "n": len(masses(m.ring))}
     deflection = maxwell((x.z.shape[1] - 1) // 2, N_E * n_p)._replace(z=x.z, r=x.r)
     return zeros(
         Scratch,

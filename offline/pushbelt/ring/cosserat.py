@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.compiled import compiled
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.ring import ring as beam
-from rtcvt.offline.pushbelt.ring.ring import arcsin, largest_mobility, turned
+from rtcvt.offline.pushbelt.ring.ring import arcsin, largest_mobility
 from rtcvt.offline.pushbelt.unit.kinematics import Path, evaluate
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 from rtcvt.offline.pushbelt.vectors import zero
@@ -131,15 +131,10 @@ def placed(R: Cosserat, path: Path, v: float) -> tuple[Array, Array]:
     return q, u
 
 
-@compiled
-def move(R: Cosserat, q: Any, u: Any, cs: Any, sn: Any, dt: float) -> None:
-    """q += dt u, with cosine and sine of gamma."""
-    for k in range(R.N_B):
-        q[k, 0] += dt * u[k, 0]
-        q[k, 1] += dt * u[k, 1]
-        turn = dt * u[k, 2]
-        q[k, 2] += turn
-        cs[k], sn[k] = turned(cs[k], sn[k], turn)
+@inlined
+def masses(R: Cosserat) -> Any:
+    """Of a vertex and the edge in front of it [kg, kg m^2]."""
+    return R.m, R.m, R.J
 
 
 @compiled
@@ -283,17 +278,6 @@ def nodal(R: Cosserat, shape: Any, load: Any, F: Any) -> None:
 
 
 @compiled
-def advance(R: Cosserat, F: Any, u: Any, dt: float) -> None:
-    """Velocity step u += dt M^-1 F; both arrays (N_B, 3)."""
-    bm = dt / R.m
-    bJ = dt / R.J
-    for k in range(R.N_B):
-        u[k, 0] += bm * F[k, 0]
-        u[k, 1] += bm * F[k, 1]
-        u[k, 2] += bJ * F[k, 2]
-
-
-@compiled
 def elastic_energy(R: Cosserat, q: Any, cs: Any, sn: Any, shape: Any) -> Any:
     """Energy stored in strain and in bending [J]; arguments as for `forces`."""
     strain = 0.0
@@ -305,15 +289,6 @@ def elastic_energy(R: Cosserat, q: Any, cs: Any, sn: Any, shape: Any) -> Any:
         turned_by = q[k, 2] - q[k - 1, 2] if k > 0 else q[0, 2] - q[R.N_B - 1, 2] + R.turn
         bending += R.EI * turned_by * turned_by
     return 0.5 * strain / R.l, 0.5 * bending / R.l
-
-
-@compiled
-def kinetic_energy(R: Cosserat, u: Any) -> float:
-    """Kinetic energy [J] at velocities u (N_B, 3)."""
-    energy = 0.0
-    for k in range(R.N_B):
-        energy += R.m * (u[k, 0] ** 2 + u[k, 1] ** 2) + R.J * u[k, 2] ** 2
-    return 0.5 * energy
 
 
 @compiled

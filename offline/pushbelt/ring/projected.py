@@ -27,8 +27,8 @@ from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.ring import cosserat as rod
 from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
-from rtcvt.offline.pushbelt.ring.ring import turned
 from rtcvt.offline.pushbelt.unit.initial import Start
+from rtcvt.offline.pushbelt.vectors import rotated
 from rtcvt.offline.rods import reduction, transport
 from rtcvt.offline.rods.planar import mass
 from rtcvt.offline.rods.reduction import Reduced, accelerate, flow
@@ -219,11 +219,6 @@ def _carry(P: Projected, dt: float) -> None:
 # --- interface of a ring for the belt
 
 
-@ring_set.mass.of(Projected)
-def _mass(P: Projected) -> Array:
-    return ring_set.mass(P.rod)
-
-
 @ring_set.placed.of(Projected)
 def _placed(P: Projected, start: Start) -> tuple[Array, Array]:
     return placed_on(P, *ring_set.placed(P.rod, start))
@@ -255,7 +250,7 @@ def move(P: Projected, q: Any, u: Any, cs: Any, sn: Any, dt: float) -> None:
     _spread(P, q)
     for k in range(P.N_B):
         q[k, 2] += P.rod.turn * ((k + 0.5) + y / P.l) / P.N_B
-        cs[k], sn[k] = turned(cs[k], sn[k], q[k, 2] - u[k, 0])
+        cs[k], sn[k] = rotated(cs[k], sn[k], q[k, 2] - u[k, 0])
     _velocity(P, u)
 
 
@@ -295,7 +290,7 @@ def _as_rod(kernel: Any) -> Any:
 
 
 for _kernel in (
-    rod.shape_of, rod.rate_of, rod.forces, rod.nodal, rod.elastic_energy, rod.kinetic_energy, rod.nodes
+    rod.masses, rod.shape_of, rod.rate_of, rod.forces, rod.nodal, rod.elastic_energy, rod.nodes
 ):  # fmt: skip
     getattr(ring_set, _kernel.__name__).of(Projected)(_as_rod(_kernel))
 ring_set.RING.register(Projected)

@@ -112,31 +112,9 @@ def ring(belt: Belt) -> Ring:
 
 
 @inlined
-def turned(c: float, s: float, angle: float) -> Any:
-    """Cosine and sine after a further rotation by a small `angle` [rad] (|angle| < 0.01: exact to rounding).
-
-    The pair is brought back to length one to first order, so that rounding does not add up over a run.
-    """
-    a2 = angle * angle
-    sa = angle * (1.0 - a2 * (1.0 / 6.0 - a2 * (1.0 / 120.0)))
-    ca = 1.0 - a2 * (0.5 - a2 * (1.0 / 24.0 - a2 * (1.0 / 720.0)))
-    cn = c * ca - s * sa
-    sn = s * ca + c * sa
-    scale = 1.5 - 0.5 * (cn * cn + sn * sn)
-    return cn * scale, sn * scale
-
-
-@compiled
-def move(R: Ring, q: Any, u: Any, c: Any, s: Any, dt: float) -> None:
-    """q += dt u, (N_B, 5), with cosine and sine of phi."""
-    for k in range(c.size):
-        q[k, 0] += dt * u[k, 0]
-        q[k, 1] += dt * u[k, 1]
-        turn = dt * u[k, 2]
-        q[k, 2] += turn
-        q[k, 3] += dt * u[k, 3]
-        q[k, 4] += dt * u[k, 4]
-        c[k], s[k] = turned(c[k], s[k], turn)
+def masses(R: Ring) -> Any:
+    """Of the coordinates of a node [kg, kg m^2]."""
+    return R.m, R.m, R.J, R.m_c, R.m_c
 
 
 _TAIL = 1.0 / 71.6  # last coefficient of the series, which replaces all further ones
@@ -311,7 +289,7 @@ def mobility(R: Ring, n: int) -> float:
     The largest eigenvalue of G M^-1 G' with the tangential velocities G u_R of the surface, h2 off the neutral fibre of
     the straight ring, at the worst of eight positions of the places, and 5 % more for the curved one.
     """
-    weight = np.tile([R.m, R.m, R.J, R.m_c, R.m_c], R.N_B) ** -0.5
+    weight = np.tile(masses(R), R.N_B) ** -0.5
 
     def surface(k: NDArray[np.int64], xi: NDArray[np.float64]) -> Any:
         o, eta, z = 1.0 - xi, xi * (1.0 - xi), 1.0 - 2.0 * xi
@@ -332,7 +310,7 @@ def mobility(R: Ring, n: int) -> float:
 def normal_mobility(R: Ring, n: int) -> float:
     """Largest inverse mass [1/kg] against normal forces at `n` evenly spread places of the straight ring, as
     `mobility`."""
-    weight = np.tile([R.m, R.m, R.J, R.m_c, R.m_c], R.N_B) ** -0.5
+    weight = np.tile(masses(R), R.N_B) ** -0.5
 
     def surface(k: NDArray[np.int64], xi: NDArray[np.float64]) -> Any:
         o, eta, z = 1.0 - xi, xi * (1.0 - xi), 1.0 - 2.0 * xi
@@ -517,20 +495,6 @@ def power(R: Ring, shape: Any, rate: Any, held: Any, x_mid: float) -> Any:
 
 
 @compiled
-def advance(R: Ring, F_R: Any, u_R: Any, dt: float) -> None:
-    """Velocity step u_R += dt M^-1 F_R with the lumped mass; both arrays (N_B, 5)."""
-    bm = dt / R.m
-    bJ = dt / R.J
-    bc = dt / R.m_c
-    for k in range(R.N_B):
-        u_R[k, 0] += bm * F_R[k, 0]
-        u_R[k, 1] += bm * F_R[k, 1]
-        u_R[k, 2] += bJ * F_R[k, 2]
-        u_R[k, 3] += bc * F_R[k, 3]
-        u_R[k, 4] += bc * F_R[k, 4]
-
-
-@compiled
 def elastic_energy(R: Ring, shape: Any, bow: Any = None) -> Any:
     """Energy stored in stretch and in bending [J] of the finite elements of `shape` (N_B, 11); `bow` of `forces`."""
     li = 1.0 / R.l
@@ -554,13 +518,3 @@ def elastic_energy(R: Ring, shape: Any, bow: Any = None) -> Any:
         axial += 0.5 * R.EA * R.l * stretch * stretch
         bending += R.EI * li**3 * (2.0 * (tl * tl + tl * tr + tr * tr) + 0.4 * a * a + 2.0 / 7.0 * b * b)
     return axial, bending
-
-
-@compiled
-def kinetic_energy(R: Ring, u_R: Any) -> float:
-    """Kinetic energy [J] of the lumped masses at nodal velocities u_R (N_B, 5)."""
-    energy = 0.0
-    for k in range(R.N_B):
-        energy += R.m * (u_R[k, 0] ** 2 + u_R[k, 1] ** 2) + R.J * u_R[k, 2] ** 2
-        energy += R.m_c * (u_R[k, 3] ** 2 + u_R[k, 4] ** 2)
-    return 0.5 * energy

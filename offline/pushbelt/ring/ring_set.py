@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from rtcvt.offline.pushbelt import vectors
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
 from rtcvt.offline.pushbelt.ring import cosserat as rod
 from rtcvt.offline.pushbelt.ring import ring as beam
@@ -37,8 +38,8 @@ def made(belt: Belt, kind: str = "rcm", rotatory: float = 1.0) -> Any:
 
 
 @by_law
-def mass(R: Any) -> Any:
-    """Masses (n,) of the coordinates of a piece [kg, kg m^2]."""
+def masses(R: Any) -> Any:
+    """Masses of the n coordinates of a piece [kg, kg m^2], a tuple."""
 
 
 @by_law
@@ -100,21 +101,29 @@ def elastic_energy(R: Any, q: Any, cs: Any, sn: Any, shape: Any) -> Any:
 
 
 @by_law
-def kinetic_energy(R: Any, u: Any) -> Any:
-    """Kinetic energy [J]."""
-
-
-@by_law
 def nodes(R: Any, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any, q_R: Any, u_R: Any) -> Any:
     """Write q_R, u_R (N_B, 5) of the beam of `ring` that has the same contour, as stored in files."""
 
 
+@move.of(Ring, Cosserat)
+@compiled
+def _move(R: Any, q: Any, u: Any, cs: Any, sn: Any, dt: float) -> None:
+    vectors.move(len(masses(R)), q, u, cs, sn, dt)
+
+
+@advance.of(Ring, Cosserat)
+@compiled
+def _advance(R: Any, F: Any, u: Any, dt: float) -> None:
+    vectors.accelerate(masses(R), F, u, dt)
+
+
+@compiled
+def kinetic_energy(R: Any, u: Any) -> float:
+    """Kinetic energy [J] at the velocities u (N_B, n)."""
+    return vectors.kinetic(masses(R), u)
+
+
 # --- redundant coordinates
-
-
-@mass.of(Ring)
-def _mass_beam(R: Ring) -> Array:
-    return np.array([R.m, R.m, R.J, R.m_c, R.m_c])
 
 
 @placed.of(Ring)
@@ -146,19 +155,12 @@ def _nodes_beam(R: Ring, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any
 # --- Cosserat rod
 
 
-@mass.of(Cosserat)
-def _mass_rod(R: Cosserat) -> Array:
-    return np.array([R.m, R.m, R.J])
-
-
 @placed.of(Cosserat)
 def _placed_rod(R: Cosserat, start: Start) -> tuple[Array, Array]:
     return rod.placed(R, start.path, float(np.hypot(*start.u_R[0, :2])))
 
 
-RING = Contract(
-    mass, placed, mobility, move, shape_of, rate_of, forces, nodal, advance, elastic_energy, kinetic_energy, nodes
-)
+RING = Contract(masses, placed, mobility, move, shape_of, rate_of, forces, nodal, advance, elastic_energy, nodes)
 RING.adopt(Ring, beam)
 RING.adopt(Cosserat, rod)
 RING.register(Ring, Cosserat)
@@ -219,7 +221,7 @@ def spectrum(R: Any, q: Array) -> Spectrum:
     Damping ratios are those of the diagonal of the damping in the modes.
     """
     force, x, none = _linear(R, q), q.ravel(), np.zeros(q.size)
-    root = np.tile(mass(R), R.N_B) ** -0.5
+    root = np.tile(masses(R), R.N_B) ** -0.5
     h, unit = 1e-7, np.eye(q.size)
     K = np.array([(force(x - h * e, none) - force(x + h * e, none)) / (2.0 * h) for e in unit])
     D = np.array([(force(x, -e) - force(x, e)) / 2.0 for e in unit])

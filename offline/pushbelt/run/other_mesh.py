@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq
 
+from rtcvt.offline.pushbelt.contact.element_ring import around
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Model
 from rtcvt.offline.pushbelt.ring import ring as beam
@@ -98,7 +99,7 @@ def on_other_mesh(m: Model, x: hybrid.State, to: Model, start: Start) -> hybrid.
     p = evaluate(path, there)
     q, u = np.column_stack([p.x, p.y, p.psi + of[:, 2]]), np.column_stack([_turned(of[:, 3:5], p.psi), of[:, 5]])
     q[:, :2] += _turned(of[:, :2] + _seat(c), p.psi)
-    s_R = np.interp(there, nodes, np.arange(c.N_B + 1.0))
+    s_R = around(np.interp(there, nodes, np.arange(c.N_B + 1.0)), c.N_B)
     q_R, u_R = ring_set.placed(to.ring, start._replace(q_R=q_R, u_R=u_R, path=path))
     found = hybrid.state(q, u, q_R, u_R, s_R, x.s, x.sd, (x.z.shape[1] - 1) // 2)
     found.z[:], found.r[:], found.load[:], found.turn[:] = x.z, x.r, x.load, x.turn

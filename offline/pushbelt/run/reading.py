@@ -4,7 +4,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +18,11 @@ from rtcvt.offline.pushbelt.bearings import bearing_figures
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.run.marks import FILE, is_journal
 from rtcvt.offline.pushbelt.run.progress import Progress, joined
-from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA, Journal
+from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA, Journal, recording_of
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Run, from_json
 from rtcvt.offline.pushbelt.run.snapshots import push_force, revolutions
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of, summary
-from rtcvt.recording import Signal
+from rtcvt.recording import Recording, Signal
 
 Array = NDArray[np.float64]
 HISTORY = ("flank normal", "flank longitudinal", "flank radial", "push", "ring normal", "ring friction")
@@ -95,6 +95,12 @@ class Tables(Mapping[str, Signal]):
         with open_run(self._path) as file:
             data = file[place]
             return Signal(data[()].astype(float), str(data.attrs["units"]), str(data.attrs["description"]))
+
+
+def recording(path: Path) -> Recording:
+    """Signals over time in a run's file, also of a growing one."""
+    with open_run(path) as file:
+        return replace(recording_of(file), tables=Tables(path, file))
 
 
 def run_of(file: h5py.File) -> Run:

@@ -31,7 +31,6 @@ import numpy as np
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.contact.elements import add_rub, arm_of, frame_of, keep, lever, shown, velocity_at
-from rtcvt.offline.pushbelt.ring.ring import turned
 from rtcvt.offline.pushbelt.vectors import (
     cross,
     dot,
@@ -39,6 +38,7 @@ from rtcvt.offline.pushbelt.vectors import (
     mirrored,
     moved,
     plus,
+    rotated,
     scaled,
     store,
     store_motion,
@@ -58,6 +58,12 @@ class Body(NamedTuple):
     Theta_x: float
     Theta_y: float
     Theta_z: float
+
+
+@inlined
+def masses(B: Body) -> Any:
+    """Of the six freedoms [kg, kg m^2]."""
+    return B.m, B.m, B.Theta_z, B.m, B.Theta_x, B.Theta_y
 
 
 class Side(NamedTuple):
@@ -165,7 +171,7 @@ def move(q: Any, u: Any, cs: Any, sn: Any, R: Any, dt: float) -> None:
         rate = (u[i, 2] * ca + u[i, 5] * sa) / cb
         turn = dt * rate
         q[i, 2] += turn
-        cs[i], sn[i] = turned(cs[i], sn[i], turn)
+        cs[i], sn[i] = rotated(cs[i], sn[i], turn)
         q[i, 4] += dt * (u[i, 4] + rate * sb)
         q[i, 5] += dt * (u[i, 5] * ca - u[i, 2] * sa)
     frames_of(q, cs, sn, R)
@@ -185,13 +191,3 @@ def gyrate(B: Body, u: Any, dt: float) -> None:
         of_b = cross(rows[1], rows[2]), cross(rows[2], rows[0]), cross(rows[0], rows[1])
         d = plus(plus(times(b[0], of_b[0]), times(b[1], of_b[1])), times(b[2], of_b[2]))
         u[i, 4], u[i, 5], u[i, 2] = moved(o, 1.0 / dot(rows[0], of_b[0]), d)
-
-
-@compiled
-def kinetic_energy(B: Body, u: Any) -> float:
-    """Kinetic energy [J] of all elements at velocities u (N_E, 6)."""
-    energy = 0.0
-    for i in range(B.N_E):
-        energy += B.m * (u[i, 0] ** 2 + u[i, 1] ** 2 + u[i, 3] ** 2)
-        energy += B.Theta_x * u[i, 4] ** 2 + B.Theta_y * u[i, 5] ** 2 + B.Theta_z * u[i, 2] ** 2
-    return 0.5 * energy

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, vstack
 from scipy.sparse.linalg import spsolve
 
-from rtcvt.offline.pushbelt.compiled import compiled
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.ring.ring import INV, NX, NY
 
 NL = 3  # coordinates: z of a node, Theta_x, Theta_y of the finite element in front of it
@@ -98,6 +98,12 @@ def lateral(
         time=time,
     )
     return found._replace(time=min(time, 2.0 / highest_frequency(found)))
+
+
+@inlined
+def masses(L: Lateral) -> Any:
+    """Of the coordinates of a piece [kg, kg m^2]."""
+    return L.m, L.J, L.J
 
 
 def highest_frequency(L: Lateral) -> float:
@@ -253,17 +259,6 @@ def forces(
 
 
 @compiled
-def advance(L: Lateral, F_L: Any, u_L: Any, dt: float) -> None:
-    """Velocity step u_L += dt M^-1 F_L."""
-    bm = dt / L.m
-    bJ = dt / L.J
-    for k in range(L.N_B):
-        u_L[k, 0] += bm * F_L[k, 0]
-        u_L[k, 1] += bJ * F_L[k, 1]
-        u_L[k, 2] += bJ * F_L[k, 2]
-
-
-@compiled
 def elastic_energy(L: Lateral, q_L: Any, shape: Any, twist: Any) -> Any:
     """Energy of shear, torsion and lateral bending [J], with `twist` of `stretches`; tension's is the planar ring's."""
     shear = 0.0
@@ -276,12 +271,3 @@ def elastic_energy(L: Lateral, q_L: Any, shape: Any, twist: Any) -> Any:
         torsion += twist[k, 0] ** 2
         bending += twist[k, 1] ** 2
     return 0.5 * L.l * L.GA * shear, 0.5 * L.l * L.GJ * torsion, 0.5 * L.l * L.EI * bending
-
-
-@compiled
-def kinetic_energy(L: Lateral, u_L: Any) -> float:
-    """Kinetic energy [J] of the lateral motion, `u_L` (N_B, 3)."""
-    energy = 0.0
-    for k in range(L.N_B):
-        energy += L.m * u_L[k, 0] ** 2 + L.J * (u_L[k, 1] ** 2 + u_L[k, 2] ** 2)
-    return 0.5 * energy

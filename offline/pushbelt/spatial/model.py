@@ -34,21 +34,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import loop
+from rtcvt.offline.pushbelt import loop, vectors
 from rtcvt.offline.pushbelt.compiled import compiled, inlined, spliced
-from rtcvt.offline.pushbelt.contact import ledger, maxwell
+from rtcvt.offline.pushbelt.contact import ledger, maxwell, sheave
 from rtcvt.offline.pushbelt.contact.element_ring import saddle
-from rtcvt.offline.pushbelt.contact.flank import Flanks, Search, contact_points, normal_forces
+from rtcvt.offline.pushbelt.contact.flank import Flanks, Search, contact_points, normal_forces, search
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
-from rtcvt.offline.pushbelt.contact.sheave import Load, load_energy
+from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.planar.model import count, count_joints, directions
-from rtcvt.offline.pushbelt.planar.state import SheaveScratch
+from rtcvt.offline.pushbelt.planar.model import count_joints, directions, side_frame
+from rtcvt.offline.pushbelt.planar.state import RingScratch, SheaveScratch
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring import ring_set
-from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, NQ, NX, NY, from_chords, to_chords
+from rtcvt.offline.pushbelt.ring.ring import N_LOAD, NQ, NX, NY, from_chords, to_chords
 from rtcvt.offline.pushbelt.ring.ring_set import rate_of, shape_of
-from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, rod, sheave
+from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, rod
 from rtcvt.offline.pushbelt.spatial.element import Body, Side
 from rtcvt.offline.pushbelt.spatial.element_ring import MEMORY, Guide, Strip, Touch
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joint, joint, joint_energy, joint_forces
@@ -141,15 +141,8 @@ class Work(NamedTuple):
 
     fl: Flanks
     mx: Maxwell
-    cs_R: Annotated[Array, ("N_B",), "1", "cosine of the ring's angles"]
-    sn_R: Annotated[Array, ("N_B",), "1", "sine of the ring's angles"]
-    shape: Annotated[Array, ("N_B", N_SHAPE), "m, rad", "of the pieces (`ring.shape_of`)"]
-    rate: Annotated[Array, ("N_B", N_RATE), "m/s, rad/s", "of the pieces (`ring.rate_of`)"]
-    load: Annotated[Array, ("N_B", N_LOAD), "N, N m", "on the pieces (`ring.push`)"]
-    F_R: Annotated[Array, ("N_B", NQ), "N, N m", "generalised forces"]
-    F_L: Annotated[Array, ("N_B", NL), "N, N m", "the same across"]
-    beam: Annotated[Array, (2, "N_B", NQ), "m, rad", "coordinates and rates that a beam of this contour has"]
-    tension: Annotated[Array, ("N_B",), "N", "tension of the pieces"]
+    ring: RingScratch
+    F_L: Annotated[Array, ("N_B", NL), "N, N m", "generalised forces on the ring across the plane"]
     twist: Annotated[Array, ("N_B", 4), "1/m, 1/(m s)", "of `lateral.stretches`"]
     bow: Annotated[Array, ("N_B", 2), "1, 1/s", "of `lateral.stretches`"]
     N: Annotated[Array, ("N_E", 6), "N", "forces of saddles, ears and pillars"]
@@ -253,8 +246,8 @@ def frames(m: Model, n: int) -> Frames:
 def scratch(m: Model, x: State, n_p: int = 2) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for front and rear arc."""
     sizes = {"N_E": m.belt.N_E, "N_B": m.belt.N_B, "n_p": n_p, "contacts": m.belt.N_E * n_p}
-    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2, "n_out": 7, "n": 6}
-    w = zeros(Scratch, sizes)
+    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2, "n": NQ}
+    w = zeros(Scratch, sizes, find=search(m.belt.N_E, 6))
 
     def of(side: Work, half: Half) -> Work:
         return side._replace(mx=side.mx._replace(z=half.z, r=half.r))
@@ -292,28 +285,28 @@ def run(
 @inlined
 def _strip(m: Model, x: Half, w: Work) -> Strip:
     """One ring set as contacts see it."""
-    return Strip(m.ring, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L)
+    return Strip(m.ring, w.ring.shape, w.ring.rate, w.ring.load, x.q_L, x.u_L, w.F_L)
 
 
 @inlined
 def _move_ring(m: Model, x: Half, w: Work, h: float) -> None:
     """One ring set moves on; shape and rates."""
-    ring_set.move(m.ring, x.q_R, x.u_R, w.cs_R, w.sn_R, h)
+    ring_set.move(m.ring, x.q_R, x.u_R, w.ring.cs, w.ring.sn, h)
     for a in range(NL):
         for k in range(m.belt.N_B):
             x.q_L[k, a] += h * x.u_L[k, a]
             w.F_L[k, a] = 0.0
-    shape_of(m.ring, x.q_R, w.cs_R, w.sn_R, w.shape)
-    rate_of(m.ring, x.u_R, w.shape, w.rate)
+    shape_of(m.ring, x.q_R, w.ring.cs, w.ring.sn, w.ring.shape)
+    rate_of(m.ring, x.u_R, w.ring.shape, w.ring.rate)
 
 
 @inlined
 def _hold(m: Model, x: Half, w: Work) -> None:
     """Store the loads of the contacts, which are added to the constant ones."""
-    to_chords(m.ring, w.shape, w.load, x.held)
+    to_chords(m.ring, w.ring.shape, w.ring.load, x.held)
     for k in range(m.belt.N_B):
-        c = w.shape[k, NY]
-        s = -w.shape[k, NX]
+        c = w.ring.shape[k, NY]
+        s = -w.ring.shape[k, NX]
         x.held_L[k, 0] += w.F_L[k, 0]
         x.held_L[k, 1] += w.F_L[k, 1] * c + w.F_L[k, 2] * s
         x.held_L[k, 2] += w.F_L[k, 2] * c - w.F_L[k, 1] * s
@@ -323,10 +316,10 @@ def _hold(m: Model, x: Half, w: Work) -> None:
 def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
     """A step of one ring set alone, under its constant loads; returns the works of `_advance_ring`."""
     _move_ring(m, x, w, h)
-    from_chords(m.ring, w.shape, x.held, w.load)
+    from_chords(m.ring, w.ring.shape, x.held, w.ring.load)
     for k in range(m.belt.N_B):
-        c = w.shape[k, NY]
-        s = -w.shape[k, NX]
+        c = w.ring.shape[k, NY]
+        s = -w.ring.shape[k, NX]
         w.F_L[k, 0] = x.held_L[k, 0]
         w.F_L[k, 1] = x.held_L[k, 1] * c - x.held_L[k, 2] * s
         w.F_L[k, 2] = x.held_L[k, 2] * c + x.held_L[k, 1] * s
@@ -353,9 +346,9 @@ def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
     """New velocities of one ring set, with the friction of the last step; works [J] that axial damping and all other
     damping took."""
     p_axial, p_other = rod.forces(m.ring, m.lateral, x, w)
-    ring_set.advance(m.ring, w.F_R, x.u_R, dt)
-    lateral.advance(m.lateral, w.F_L, x.u_L, dt)
-    rate_of(m.ring, x.u_R, w.shape, w.rate)
+    ring_set.advance(m.ring, w.ring.F, x.u_R, dt)
+    vectors.accelerate(lateral.masses(m.lateral), w.F_L, x.u_L, dt)
+    rate_of(m.ring, x.u_R, w.ring.shape, w.ring.rate)
     return dt * p_axial, dt * p_other
 
 
@@ -368,9 +361,9 @@ def _rub_ring(m: Model, guide: Guide, el: Side, x: Half, w: Work, f: Any, dt: fl
     element_ring.ring_friction(guide, _strip(m, x, w), el, f, w.N, x.memory, w.at, w.ear, G)
     if n_R > 1:
         _hold(m, x, w)
-    ring_set.nodal(m.ring, w.shape, w.load, w.F_R)
-    ring_set.advance(m.ring, w.F_R, x.u_R, dt / n_R)
-    lateral.advance(m.lateral, w.F_L, x.u_L, dt / n_R)
+    ring_set.nodal(m.ring, w.ring.shape, w.ring.load, w.ring.F)
+    ring_set.advance(m.ring, w.ring.F, x.u_R, dt / n_R)
+    vectors.accelerate(lateral.masses(m.lateral), w.F_L, x.u_L, dt / n_R)
 
 
 @compiled
@@ -427,15 +420,16 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
 @compiled
 def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
     """Stored energies of a frame."""
-    stock.elements = element.kinetic_energy(m.body, x.u)
+    stock.elements = vectors.kinetic(element.masses(m.body), x.u)
     stock.sheaves = sheave.energy(m.sheaves, m.mirrored, x.s, x.sd)
-    stock.load = load_energy(m.load, x.load)
+    stock.load = sheave.load_energy(m.load, x.load)
     stock.joints = joint_energy(m.joint, x.q, w.R)
     for side in range(2):
         half = x.left if side == 0 else x.right
         work = w.left if side == 0 else w.right
         axial, other = rod.energy(m.ring, m.lateral, half, work)
-        stock.ring += ring_set.kinetic_energy(m.ring, half.u_R) + lateral.kinetic_energy(m.lateral, half.u_L)
+        across = vectors.kinetic(lateral.masses(m.lateral), half.u_L)
+        stock.ring += ring_set.kinetic_energy(m.ring, half.u_R) + across
         stock.ring_axial += axial
         stock.ring_bending += other
         el = Side(1.0 if side == 0 else -1.0, x.q, x.u, w.R)
@@ -447,23 +441,12 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
 @compiled
 def _side_frame(R: Any, x: Half, w: Work, n: int, side: int, out: Frames) -> None:
     """Write the part of one side in frame n."""
-    flat = out.planar
-    ring_set.nodes(R, x.q_R, x.u_R, w.cs_R, w.sn_R, w.shape, w.rate, w.beam[0], w.beam[1])
-    add_times(0.5, w.beam[0], flat.q_R[n])
-    add_times(0.5, w.beam[1], flat.u_R[n])
-    add_times(1.0, w.N, flat.saddle[n])
-    add_times(0.5, w.fl.force, flat.flank[n])
-    add_times(0.5, w.mx.z, flat.deflection[n])
+    side_frame(R, x, w.ring, w.N, w.fl, 0.5, n, out.planar)
     copy(x.q_L, out.ring[n, side])
     copy(w.N, out.saddle[n, side])
     copy(w.fl.force, out.flank[n, side])
     for k in range(x.q_R.shape[0]):
-        flat.tension[n, k] += w.tension[k]
-        out.tension[n, side, k] = w.tension[k]
-    if side == 0:
-        for i in range(x.s_R.size):
-            flat.s_R[n, i] = x.s_R[i]
-    count(w.N, w.fl, flat.active[n])
+        out.tension[n, side, k] = w.ring.tension[k]
 
 
 @compiled
@@ -485,8 +468,8 @@ def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> b
         flat.joint[n, i, 3] = N[4]
         flat.joint[n, i, 5] = N[5]
     count_joints(w.N_joint, flat.active[n])
-    _side_frame(m.ring, x.left, w.left, n, 0, out)
     _side_frame(m.ring, x.right, w.right, n, 1, out)
+    _side_frame(m.ring, x.left, w.left, n, 0, out)
     for side in range(2):
         copy(x.s[side], out.s[n, side])
         copy(x.sd[side], out.sd[n, side])
@@ -517,8 +500,8 @@ def _begin(m: Model, x: State, w: Scratch) -> None:
     """Sines, cosines and rotation matrices."""
     directions(x.q, w.cs, w.sn)
     element.frames_of(x.q, w.cs, w.sn, w.R)
-    directions(x.left.q_R, w.left.cs_R, w.left.sn_R)
-    directions(x.right.q_R, w.right.cs_R, w.right.sn_R)
+    directions(x.left.q_R, w.left.ring.cs, w.left.ring.sn)
+    directions(x.right.q_R, w.right.ring.cs, w.right.ring.sn)
 
 
 _run = loop.run_loop(_settle, _begin, step, _frame)

@@ -35,8 +35,8 @@ def forces(R: Any, L: Any, x: Any, w: Any) -> Any:
     Parameters
     ----------
     R, L : Ring or Cosserat, Lateral : of one ring set
-    x, w : Half, Work of `model`; `w.load` is read and set to zero, `w.F_R` and `w.tension` are written, `w.F_L` is
-        added to
+    x, w : Half, Work of `model`; `load` of `w.ring` is read and set to zero, its `F` and `tension` are written, `w.F_L`
+        is added to
 
     Returns
     -------
@@ -52,29 +52,32 @@ def energy(R: Any, L: Any, x: Any, w: Any) -> Any:
 @forces.of(Ring)
 @inlined
 def _forces_beam(R: Ring, L: Lateral, x: Any, w: Any) -> Any:
-    lateral.stretches(L, x.q_L, x.u_L, x.u_R, w.cs_R, w.sn_R, w.twist, w.bow)
-    p_axial, p_bend = ring.forces(R, w.shape, w.rate, w.load, w.F_R, w.tension, w.bow)
-    p_across = lateral.forces(L, x.q_L, x.u_L, w.shape, w.rate, w.cs_R, w.sn_R, w.twist, w.tension, w.F_L, w.F_R)
+    r = w.ring
+    lateral.stretches(L, x.q_L, x.u_L, x.u_R, r.cs, r.sn, w.twist, w.bow)
+    p_axial, p_bend = ring.forces(R, r.shape, r.rate, r.load, r.F, r.tension, w.bow)
+    p_across = lateral.forces(L, x.q_L, x.u_L, r.shape, r.rate, r.cs, r.sn, w.twist, r.tension, w.F_L, r.F)
     return p_axial, p_bend + p_across
 
 
 @energy.of(Ring)
 @inlined
 def _energy_beam(R: Ring, L: Lateral, x: Any, w: Any) -> Any:
+    r = w.ring
     # the lateral beam's books are those of the velocities after the step
-    lateral.stretches(L, x.q_L, x.u_L, x.u_R, w.cs_R, w.sn_R, w.twist, w.bow)
-    axial, bending = ring.elastic_energy(R, w.shape, w.bow)
-    shear, torsion, across = lateral.elastic_energy(L, x.q_L, w.shape, w.twist)
+    lateral.stretches(L, x.q_L, x.u_L, x.u_R, r.cs, r.sn, w.twist, w.bow)
+    axial, bending = ring.elastic_energy(R, r.shape, w.bow)
+    shear, torsion, across = lateral.elastic_energy(L, x.q_L, r.shape, w.twist)
     return axial, bending + shear + torsion + across
 
 
 @forces.of(Cosserat)
 @inlined
 def _forces_rod(R: Cosserat, L: Lateral, x: Any, w: Any) -> Any:
-    at, angle = (x.q_R, x.u_R, x.q_L, x.u_L), (w.cs_R, w.sn_R)
-    p_strain, p_shear = strained(R, L, at, angle, w.shape, w.rate, w.load, w.F_R, w.F_L, w.tension)
-    p_bend = bent(R, L, at, angle, w.F_R, w.F_L)
-    cosserat.vertices(R, w.shape, w.load, w.F_R)
+    r = w.ring
+    at, angle = (x.q_R, x.u_R, x.q_L, x.u_L), (r.cs, r.sn)
+    p_strain, p_shear = strained(R, L, at, angle, r.shape, r.rate, r.load, r.F, w.F_L, r.tension)
+    p_bend = bent(R, L, at, angle, r.F, w.F_L)
+    cosserat.vertices(R, r.shape, r.load, r.F)
     return p_strain, p_shear + p_bend
 
 
@@ -196,7 +199,7 @@ def _curvature(R: Cosserat, q: Any, q_L: Any, angle: Any, k: int) -> Any:
 @energy.of(Cosserat)
 @inlined
 def _energy_rod(R: Cosserat, L: Lateral, x: Any, w: Any) -> Any:
-    return stored(R, L, x.q_R, x.q_L, (w.cs_R, w.sn_R), w.shape)
+    return stored(R, L, x.q_R, x.q_L, (w.ring.cs, w.ring.sn), w.ring.shape)
 
 
 @compiled

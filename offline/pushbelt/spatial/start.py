@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.compiled import columns
+from rtcvt.offline.pushbelt.contact.element_ring import around
 from rtcvt.offline.pushbelt.contact.maxwell import Coupled
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.ring import ring_set
@@ -125,7 +126,7 @@ def _evened(m: Model, x: hybrid.State, ring: Array, cs_R: Array, sn_R: Array) ->
     q_R[:, :3] += np.column_stack([slid * cs_R, slid * sn_R, turn])
     u_R[:, :2] += np.column_stack([-turn * x.u_R[:, 1], turn * x.u_R[:, 0]])
     here = np.interp(x.s_R, np.arange(N_B + 1.0), np.append(slid, slid[0]))
-    return q_R, u_R, np.mod(x.s_R - here / l, N_B)
+    return q_R, u_R, around(x.s_R - here / l, N_B)
 
 
 def _crosswise(

@@ -358,18 +358,19 @@ class Parameters(Unit):
                     )
         return self
 
-    def get_case(self, name: str) -> Case:
+    def get_case(self, name: str | None) -> Case:
         """The case of that name.
 
         Raises
         ------
         InputError
-            There is none.
+            There is none, or the option ``--case`` is missing (None).
         """
         for c in self.case:
             if c.name == name:
                 return c
-        raise InputError(self.source, "case", name, f"one of {', '.join(c.name for c in self.case) or 'none'}")
+        where = (self.source, "case") if name else ("--case", "")
+        raise InputError(*where, name, f"one of {', '.join(c.name for c in self.case) or 'none'}")
 
 
 class MassProperties(NamedTuple):

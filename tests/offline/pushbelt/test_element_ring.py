@@ -276,6 +276,7 @@ def test_arc_coordinates_wrap_and_survive_nan(p: er.Saddle, R: rg.Ring) -> None:
     for s in (-1e-9, N_B - 1e-12, float(N_B), np.nan, np.inf):
         assert 0 <= er.project(R, scene.shape, s, *scene.q[0, :2])[0] < N_B
     assert 0 <= er.project(R, scene.shape, 3.0, np.nan, 0.0)[0] < N_B
+    np.testing.assert_array_equal(er.around(np.array([-1e-18, N_B, 3.5, -0.5]), N_B), [0.0, 0.0, 3.5, N_B - 0.5])
 
 
 def test_normal_mobility_is_the_largest_answer_to_normal_forces() -> None:

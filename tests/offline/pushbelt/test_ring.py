@@ -5,6 +5,7 @@ import pytest
 from differences import derivative
 
 from rtcvt.offline.pushbelt.ring import ring as rg
+from rtcvt.offline.pushbelt.vectors import accelerate, kinetic
 
 L = 0.66092
 SECTION = dict(EA=5.99e6, EI=1.707e-2, rhoA=0.2591)
@@ -164,8 +165,8 @@ def swing(R: rg.Ring, q: np.ndarray, u: np.ndarray, dt: float, steps: int) -> np
     for n in range(steps):
         old = u.copy()
         F, _, _ = force(R, q)
-        rg.advance(R, F, u, dt)
-        energies[n] = energy(R, q) + rg.kinetic_energy(R, 0.5 * (old + u))
+        accelerate(rg.masses(R), F, u, dt)
+        energies[n] = energy(R, q) + kinetic(rg.masses(R), 0.5 * (old + u))
         q += dt * u
     return energies
 

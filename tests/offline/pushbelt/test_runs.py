@@ -21,12 +21,19 @@ from rtcvt.offline.pushbelt.contact.sheave import Load
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.marks import FILE
 from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
-from rtcvt.offline.pushbelt.run.reading import HISTORY, element_history, figures, open_run, partial_path, run_of
+from rtcvt.offline.pushbelt.run.reading import (
+    HISTORY,
+    element_history,
+    figures,
+    open_run,
+    partial_path,
+    recording,
+    run_of,
+)
 from rtcvt.offline.pushbelt.run.runfile import DATASETS, Journal
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, Branch, Case, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.windows import F_REF
-from rtcvt.offline.pushbelt.tasks import recording
 from rtcvt.offline.pushbelt.unit.parameters import belt
 from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.unitfile import find_unit

@@ -18,11 +18,11 @@ def run(sh, b, reaction, dt, steps, sd=None, s=None, load=NONE, turning=None):
     s = np.zeros((2, 4)) if s is None else s
     sd = np.zeros((2, 4)) if sd is None else sd
     turning = np.zeros(2) if turning is None else turning
-    out, power = np.zeros((2, 6)), np.zeros((2, 5))
+    out, power = np.zeros((2, 7)), np.zeros((2, 5))
     history = np.empty((steps, 2, 4))
     for k in range(steps):
         s += dt * sd
-        sheave.advance(sh, load, b, dt, s, sd, turning, reaction, out, power)
+        sheave.advance(sh, load, True, b, dt, (s,), (sd,), turning, (reaction,), out, power)
         history[k] = s
     return s, sd, out, power, history
 
@@ -118,23 +118,30 @@ def test_spinning_sheave_precesses_at_the_two_whirl_frequencies():
 
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("mode", [0.0, 1.0, 2.0])
-def test_power_balance_of_a_step_is_exact(mode, load):
-    rng = np.random.default_rng(11)
+@pytest.mark.parametrize(("sides", "mirrored"), [(1, True), (2, True), (2, False)])
+def test_power_balance_of_a_step_is_exact(sides, mirrored, mode, load):
+    rng, alike = np.random.default_rng(11), 2 // sides
     for _ in range(20):
-        s, sd, turning = 1e-3 * rng.normal(size=(2, 4)), rng.normal(size=(2, 4)), rng.normal(size=2)
-        reaction = 1e3 * rng.normal(size=(2, 4))
+        s, sd = 1e-3 * rng.normal(size=(sides, 2, 4)), rng.normal(size=(sides, 2, 4))
+        sd[:, :, 3] = sd[0, :, 3]
+        for pulley in () if mirrored else (0, 1):  # its fixed sheave
+            s[1 - pulley, pulley, 1:3] = sd[1 - pulley, pulley, :3] = 0.0
+        reaction, turning = 1e3 * rng.normal(size=s.shape), rng.normal(size=2)
         b = np.array([min(mode, 1.0), 1e3 * rng.normal(), 0.0, 5e3, 100 * rng.normal(), mode, 10.0])
         old, dt = sd.copy(), 1e-5
-        out, power = np.zeros((2, 6)), np.zeros((2, 5))
-        before = sheave.energy(SHEAVES, 0 * s, sd) + sheave.load_energy(load, turning)
-        sheave.advance(SHEAVES, load, b, dt, s, sd, turning, reaction, out, power)
+        out, power = np.zeros((2, 7)), np.zeros((2, 5))
+        before = sheave.energy(SHEAVES, mirrored, s, sd) + sheave.load_energy(load, turning)
+        sheave.advance(SHEAVES, load, mirrored, b, dt, s + dt * sd, sd, turning, reaction, out, power)
         mean = 0.5 * (old + sd)
-        contact = 2.0 * np.sum(reaction * mean)
-        spring = 2.0 * SHEAVES.c_t * np.sum(s[:, 1:3] * mean[:, 1:3])
+        contact = alike * np.sum(reaction * mean)
+        spring = alike * SHEAVES.c_t * np.sum((s + dt * old)[..., 1:3] * mean[..., 1:3])
         work = dt * (power[:, :2].sum() - power[:, 2:].sum() + contact - spring)
-        change = sheave.energy(SHEAVES, 0 * s, sd) + sheave.load_energy(load, turning) - before
+        change = sheave.energy(SHEAVES, mirrored, s, sd) + sheave.load_energy(load, turning) - before
         assert change == pytest.approx(work, rel=1e-9)
         assert (power[:, 2:] >= 0.0).all()
+        assert mirrored or not (sd[1, 0, :3].any() or sd[0, 1, :3].any())
+        opening = sum(sd[side, 0, 0] for side in range(2)) if sides == 2 else 2.0 * sd[0, 0, 0]
+        assert b[0] == 0.0 or opening == pytest.approx(b[1])  # the end stop's rate
 
 
 def test_damper_lets_the_shaft_run_free_and_takes_its_vibration():

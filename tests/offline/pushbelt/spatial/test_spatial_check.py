@@ -9,9 +9,9 @@ import pytest
 
 from rtcvt.errors import InputError
 from rtcvt.kind import Checked
-from rtcvt.offline.pushbelt import tasks
 from rtcvt.offline.pushbelt.checks import spatial as check
 from rtcvt.offline.pushbelt.checks.spatial_report import report_page
+from rtcvt.offline.pushbelt.kind import KIND
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 
 UNIT = load_parameters("pushbelt_24mm")
@@ -79,11 +79,11 @@ def test_short_runs_are_kept_judged_and_reported(tmp_path: Path, monkeypatch: py
 
 def test_the_task_takes_the_belt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "trials", lambda parameters: iter(()))
-    found = tasks.check(UNIT, {"belt": "spatial", "report": tmp_path / "r.html"}, lambda *a: None)
+    found = KIND.check.run(UNIT, {"belt": "spatial", "report": tmp_path / "r.html"}, lambda *a: None)
     assert isinstance(found, Checked)
     assert found.passed
     assert (tmp_path / "r_runs").is_dir()
     with pytest.raises(InputError, match="hybrid or spatial"):
-        tasks.check(UNIT, {"belt": "flat", "report": tmp_path / "r.html"}, lambda *a: None)
+        KIND.check.run(UNIT, {"belt": "flat", "report": tmp_path / "r.html"}, lambda *a: None)
     with pytest.raises(InputError, match="spatial"):
         check.verify(UNIT.model_copy(update={"spatial": None}), tmp_path / "none")

@@ -8,12 +8,11 @@ from pushbelt_starts import UNIT, changed
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.prepare import prepare
-from rtcvt.offline.pushbelt.run.reading import figures, open_run, partial_path
+from rtcvt.offline.pushbelt.run.reading import figures, open_run, partial_path, recording
 from rtcvt.offline.pushbelt.run.runfile import ACROSS
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.scene import scene
-from rtcvt.offline.pushbelt.tasks import recording
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 
 

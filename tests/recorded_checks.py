@@ -172,10 +172,10 @@ def spatial_runs() -> HeldOut:
     return replace(runs, runs=tuple(held for held in runs.runs if held.run.name in SMALL))
 
 
-def check_variator(*runs: HeldOut, reduced: ReducedModel | None = None) -> list[Check]:
+def check_variator(*runs: HeldOut, reduced: ReducedModel | None = None, unit: Any = None) -> list[Check]:
     """The check of `pushbelt_cvt` on `runs` by belt, the spatial one first, planar ones with the errors of other seeds
-    that are shipped; with another reduced model than the shipped one if given."""
-    unit = load_unit("pushbelt_cvt")
+    that are shipped; with another reduced model than the shipped one, or of another unit, if given."""
+    unit = unit or load_unit("pushbelt_cvt")
     reduced = reduced or read_reduced(reduced_path(unit))
     by_belt = {r.runs[0].run.settings.model: r for r in runs}
     return checks(unit, by_belt, reduced, on_record(unit, reduced), lambda *_: None)

@@ -118,7 +118,7 @@ def points(value: float) -> str:
 
 # --- the real-time models beside the full ones ------------------------------------------------------------------------
 
-GEARS = ("differential", "oblique_differential", "planetary", "power_split_ivt", "ravigneaux", "toroidal_kers")
+GEARS = ("dct_6", "differential", "oblique_differential", "planetary", "power_split_ivt", "ravigneaux", "toroidal_kers")
 
 
 def _worst(unit: str, kinds: str) -> float:
@@ -284,7 +284,7 @@ def systems() -> str:
                 f"`{name}`",
                 f"{f['states']:.1f}",
                 f"{f['torques']:.1f}",
-                f"{abs(f['residual']):.0e}",
+                f"{abs(f['residual']):.0e}" if "residual" in f else "",
                 f"{f['cost']:.1f} us",
             )
             for name, f in record("systems").items()

@@ -27,7 +27,7 @@ errors of a drive on its load cases, whose full runs are not kept, and
 
 the median time of a step, of several runs the least: the clock of a shared machine changes.
 
-    PYTHONPATH=examples:tests python -m tests.recorded_checks systems
+    PYTHONPATH=examples:tests python -m tests.recorded_checks systems [NAME ...]
 
 writes order, energy and cost of the steps of shipped cars. The tables of the pages are made from this record
 (`docs/tables.py`).
@@ -62,6 +62,7 @@ from rtcvt.offline.variator.check_task import checks, tables_of
 from rtcvt.offline.variator.check_task import recorded as on_record
 from rtcvt.offline.variator.heldout import HeldOut, read_heldout
 from rtcvt.recording import revision
+from rtcvt.scenario import sample_inputs
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
 from rtcvt.variator.build import reduced_path
@@ -171,10 +172,10 @@ def spatial_runs() -> HeldOut:
     return replace(runs, runs=tuple(held for held in runs.runs if held.run.name in SMALL))
 
 
-def check_variator(*runs: HeldOut, reduced: ReducedModel | None = None) -> list[Check]:
+def check_variator(*runs: HeldOut, reduced: ReducedModel | None = None, unit: Any = None) -> list[Check]:
     """The check of `pushbelt_cvt` on `runs` by belt, the spatial one first, planar ones with the errors of other seeds
-    that are shipped; with another reduced model than the shipped one if given."""
-    unit = load_unit("pushbelt_cvt")
+    that are shipped; with another reduced model than the shipped one, or of another unit, if given."""
+    unit = unit or load_unit("pushbelt_cvt")
     reduced = reduced or read_reduced(reduced_path(unit))
     by_belt = {r.runs[0].run.settings.model: r for r in runs}
     return checks(unit, by_belt, reduced, on_record(unit, reduced), lambda *_: None)
@@ -279,7 +280,8 @@ def without_signals(unit: Unit, at: Instance) -> Instance:
         own = unit.components[name]
         components[name] = own.model_copy(update={"inputs": {**own.inputs, **held}})
     model = unit.model_copy(update={"connect": flanges, "components": components}).build()
-    one = started(model)
+    kept = (v.name for v in model.select("input") + model.select("parameter") if v.name in at.model.by_name)
+    one = started(model, **{name.replace(".", "__"): at.get(name) for name in kept})
     places = {s.name: s.index for s in at.model.states}
     one.x[:] = [at.x[places[s.name]] for s in model.states]
     return one
@@ -302,9 +304,10 @@ def orders_of_system(unit: Unit, at: Instance, duration: float = 0.02) -> tuple[
 
 
 def of_system(name: str) -> Figures:
-    """Orders of the step, share of energy that is not accounted for over the first scenario, cost of 1 ms [us]."""
+    """Orders of the step, share of energy that is not accounted for over the first scenario, if the car has a tank or a
+    battery, cost of 1 ms [us]."""
     unit = load_unit(name)
-    model = unit.build()
+    model, scenario = unit.build(), unit.scenario[0]
     one = started(model)
     cost = np.inf
     for _ in range(14):
@@ -312,16 +315,20 @@ def of_system(name: str) -> Figures:
         for _ in range(1000):
             one.step(1e-3)
         cost = min(cost, (time.process_time() - began) * 1e3)
-    energy = balance(simulate(model, unit.scenario[0]))
-    assert energy is not None
+    energy = balance(simulate(model, scenario))
+    one.u[:] = sample_inputs(model, scenario, np.array([scenario.duration]))[0]
+    for _ in range(100 if scenario.inputs else 0):  # as a car moves off: later the differences are round-off
+        one.step(1e-3)
     states, torques = orders_of_system(unit, one)
-    return {"states": states, "torques": torques, "residual": energy.residual, "cost": cost}
+    return {"states": states, "torques": torques, "cost": cost} | ({"residual": energy.residual} if energy else {})
 
 
-def write_systems() -> None:
-    """Write the figures of shipped cars."""
+def write_systems(chosen: Iterable[str]) -> None:
+    """Write the figures of shipped cars, all or those whose names contain one of `chosen`."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
-    data["systems"] = {name: of_system(name) for name in shipped_units("system") if name.startswith("car_")}
+    for name in shipped_units("system"):
+        if not name.startswith("vehicle_") and (not chosen or any(part in name for part in chosen)):
+            data["systems"][name] = of_system(name)
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
@@ -372,6 +379,6 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["steps"]:
         write_steps(map(Path, sys.argv[2:]))
     elif sys.argv[1:2] == ["systems"]:
-        write_systems()
+        write_systems(sys.argv[2:])
     else:
         main(sys.argv[1:])

@@ -47,7 +47,7 @@ class Component(Record):
     units: dict[str, str] = {}  # of variables of an FMU, instead of those in its description
     model: Fidelity | None = None  # by default the unit's first
     substeps: Annotated[int, Field(ge=1, le=MAX_SUBSTEPS)] | None = None  # instead of the unit's own
-    parameters: dict[str, float | str] = {}  # other values of its parameters
+    parameters: dict[str, float | str] = {}  # other values of its parameters; those of another model count there
     inputs: dict[str, float | str] = {}  # start values of inputs that are not connected
 
     @model_validator(mode="after")
@@ -366,8 +366,10 @@ def _require_driven_once(system: System, graph: Graph, flanges: Mapping[str, Fla
 # --- components -------------------------------------------------------------------------------------------------------
 
 
-def with_values(system: System, name: str, model: Model) -> Model:
+def with_values(system: System, name: str, model: Model, others: Iterable[Model] = ()) -> Model:
     """The model of a component with the parameters and inputs that the file gives as start values.
+
+    A parameter that only `others` have, which are models of the same unit, is checked there; this model ignores it.
 
     Raises
     ------
@@ -376,11 +378,14 @@ def with_values(system: System, name: str, model: Model) -> Model:
     """
     key, component = f"components.{name}", system.components[name]
     instance = model.instantiate()
+    others = others if component.parameters.keys() - model.by_name.keys() else ()
+    candidates = [instance, *(m.instantiate() for m in others)]
     for parameter, value in component.parameters.items():
         if isinstance(model, ForeignModel) and model.unit and parameter in model.unit.texts:
             continue
+        owner = next((c for c in candidates if parameter in c.model.by_name), instance)
         try:
-            instance.set(*parameter_value(model, parameter, value, system.source))
+            owner.set(*parameter_value(owner.model, parameter, value, system.source))
         except InputError as error:
             raise InputError(system.source, f"{key}.parameters.{parameter}", value, str(error)) from None
     for given, value in component.inputs.items():

@@ -78,8 +78,10 @@ def component_model(system: System, name: str, speeds: Mapping[str, str] | None 
         if unit.kind == "system":
             raise InputError(system.source, f"{key}.unit", component.unit, "a unit, not a system")
         model = unit.build(component.model, component.substeps)
+        others = (unit.build(m) for m in unit.models if m != component.model)
         if speeds:
-            return with_values(system, name, unit.with_flanges(speeds, key).build(component.model, component.substeps))
+            model = unit.with_flanges(speeds, key).build(component.model, component.substeps)
+            return with_values(system, name, model, others)
         for flange in [f for f in flanges_of(name, model).values() if f.sign == 0.0]:
             try:
                 unit = unit.with_flanges({flange.name: "torque"}, key)
@@ -91,7 +93,7 @@ def component_model(system: System, name: str, speeds: Mapping[str, str] | None 
             raise
         of, value = ("fmu", component.fmu) if component.fmu else ("unit", component.unit)
         raise InputError(system.source, f"{key}.{of}", value, str(error)) from None
-    return with_values(system, name, model)
+    return with_values(system, name, model, others)
 
 
 def build_system(

@@ -17,6 +17,7 @@ from scipy.linalg import expm
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
+from rtcvt.network.model import components_of
 from rtcvt.numerics.linearisation import linearise
 from rtcvt.offline.systems import check
 from rtcvt.unitfile import parse_unit_file, shipped_units
@@ -161,10 +162,25 @@ limits = { force = %g }
             check(system(folder, '[components.cycle]\nunit = "wltc"\n'), given, lambda *told: None)
 
 
+def test_a_parameter_of_another_model_of_a_unit_counts_in_that_model(folder):
+    """The teeth of a gear system are elastic in its full model alone."""
+    text = REDUCTION.replace('"planetary"', '"planetary"\nparameters = { "contact.sp.K" = "%s", "gear.s.J" = 0.1 }\n%s')
+    for model, K in (("rigid", None), ("full", 8e7)):
+        made = components_of(system(folder, text % ("80 MN/m", f'model = "{model}"'))).models["box"]
+        assert made.by_name["gear.s.J"].start == 0.1
+        assert ("contact.sp.K" in made.by_name) == (K is not None)
+        assert K is None or made.by_name["contact.sp.K"].start == made.p[made.by_name["contact.sp.K"].index] == K
+        with pytest.raises(InputError, match=r"components.box.parameters.contact.sp.K = '80 kg'"):
+            components_of(system(folder, text % ("80 kg", f'model = "{model}"')))
+
+
+NOT_CHECKED = {"car_electric", "vehicle_wltc"}  # no component with a rigid and another model
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in shipped_units("system") if n.startswith("car_") and n != "car_electric"])
-def test_every_shipped_car_is_within_its_limits(name):
-    """On its first scenario; car_electric has no component with a rigid and another model."""
+@pytest.mark.parametrize("name", sorted(shipped_units("system").keys() - NOT_CHECKED))
+def test_every_shipped_system_is_within_its_limits(name):
+    """On its first scenario."""
     unit = load_unit(name)
     made = check(unit, {"scenario": unit.scenario[0].name, "settings": {}}, lambda *told: None)
     assert made.passed, made.failures

@@ -13,6 +13,7 @@ from rows import tables
 from rtcvt.kind import load_unit
 from rtcvt.offline.variator.exchange import within_range
 from rtcvt.variator.build import reduced_path
+from rtcvt.variator.kers_build import variator_inside
 from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.reduced.model import LAWS
 
@@ -54,6 +55,21 @@ def test_a_figure_is_not_worse_than_it_was(found, name):
 def test_a_limit_is_kept(limited, name):
     value, limit = limited[name]
     assert value <= limit
+
+
+@pytest.mark.slow
+def test_the_variator_of_a_kers_misses_what_it_misses_alone(runs):
+    """Limits of the spatial belt; the flywheel and the control are not in the check."""
+    kers, *_ = checks.check_variator(runs, unit=variator_inside(load_unit("pushbelt_kers")))
+    assert {f"{f.name}, {f.statistic}" for f in kers.figures if f.reached is False} == MISSED
+
+
+def test_units_of_a_reduced_model_have_its_belt():
+    cvt, kers, fields = (load_unit(name).values() for name in ("pushbelt_cvt", "pushbelt_kers", "pushbelt_fields"))
+    belt = {name: value for name, value in cvt.items() if name.startswith("belt.")}
+    assert len(belt) == 4
+    assert kers.items() >= belt.items()
+    assert fields.items() >= belt.items()
 
 
 def test_the_record_has_the_limits(check):

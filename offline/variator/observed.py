@@ -42,7 +42,6 @@ SENSORS = {  # of inputs: column of a recording and standard deviation of the no
 KNOWN = 0.05  # largest standard deviation of friction that claims to know it
 QUANTITIES = {"friction": "belt.friction", "slip": "belt.slip", "ratio": "ratio.i", "flank force": "peak.flank_normal"}
 LIMITS = {  # of figures, from and to
-    "time with known friction": (0.0, 1.0),
     "error of known friction, 90 %": (0.0, 0.05),
     "error of flank force, 95 %": (0.0, 0.1),
     "error of flank force, largest": (0.0, 0.1),
@@ -151,8 +150,7 @@ def figures(found: Sequence[Followed]) -> dict[str, float | None]:
     }
     claimed = float(np.quantile(known, 0.9)) if len(known) else None
     step = 1e6 * np.median([f.step for f in found])
-    time = len(known) / sum(len(f.time) for f in found)
-    values = [time, claimed, np.quantile(flank, 0.95), flank.max(), *shares.values(), step]
+    values = [claimed, np.quantile(flank, 0.95), flank.max(), *shares.values(), step]
     return {name: None if v is None else float(v) for name, v in zip(LIMITS, values, strict=True)}
 
 

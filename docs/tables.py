@@ -209,7 +209,8 @@ def variator() -> str:
 def observer() -> str:
     """Errors of the pushbelt's observer."""
     found = json.loads((ROOT / "rtcvt/reduced/pushbelt_observer_errors.json").read_text(encoding="utf-8"))["figures"]
-    rows = ((name, f"{v:.0f}" if name.endswith("us") else percent(v)) for name, v in found.items())
+    rows = ((name, f"{v:.0f}" if name.endswith("us") else percent(v) if v is not None else "none is known")
+            for name, v in found.items())  # fmt: skip
     return table(("", ""), rows)
 
 

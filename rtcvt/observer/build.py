@@ -29,6 +29,7 @@ class Unknown(Record):
     deviation: Quantity  # standard deviation at the start; of a drifting quantity also without measurements
     rate: Quantity = 0.0  # of the random walk: deviation after 1 s
     model: Quantity = 0.0  # the model's own standard deviation in it, which no measurement reduces
+    share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0  # of each correction that is made
 
 
 class Drift(Unknown):
@@ -50,6 +51,7 @@ class Observer(Unit):
     drift: dict[str, Drift] = {}  # parameters and inputs
     states: dict[str, Unknown] = {}  # by default 10 % of a state's typical value at the start, and no walk
     estimated: dict[str, str] = {}  # outputs, with "[FACTOR ]OUTPUT", the model's own deviation, or ""
+    neglected: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # share of deviations below which a column stands still
     window: Duration = 1.0  # of the innovation test
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
@@ -178,7 +180,7 @@ class _Writer:
         of = f"{key}.{v.name}"
         start = self.quantity(f"{of}.deviation", v, given.deviation, LEAST)
         rate, own = self.quantity(f"{of}.rate", v, given.rate), self.quantity(f"{of}.model", v, given.model)
-        return [start, rate, widest * start, own]
+        return [start, rate, widest * start, own, given.share]
 
     def model(self) -> Model:
         """The model."""
@@ -212,7 +214,9 @@ class _Writer:
         data[D.NOISY], data[D.N_FREE], data[D.N_MEASURED] = len(noisy), len(free), len(o.measured)
         data[D.N_ROWS], data[D.N_ESTIMATES] = n_z + len(self.outputs), n_z + len(estimated)
         data[D.N_ALL] = data[D.N_ROWS] + len(noisy)
-        data[D.N_COLUMNS] = n_z + len(noisy) + sum(rate > 0.0 for rate in scales[Scale.RATE :: len(Scale)])
+        data[D.NEGLECTED] = o.neglected
+        walks = sum(rate > 0.0 for rate in scales[Scale.RATE :: len(Scale)])
+        data[D.N_COLUMNS] = n_z + len(noisy) + len(o.measured) + walks
         data[D.SAMPLES] = max(1, round(o.window / o.solver.step))
         data[D.N_P], data[D.N_U], data[D.N_X], data[D.N_START] = (
             len(part.p), len(inputs), len(part.states), len(part.states))  # fmt: skip

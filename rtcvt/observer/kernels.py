@@ -7,14 +7,18 @@ standard deviations r_v. One step of the filter is
 1. **Prediction.** Rows of z and of all outputs of interest form one vector ``w = (F, G)``. Its factor has the columns
    ``W_j = (w(z + a s_j) - w(z))/a`` along the columns s_j of S, and the same along each noise v: one step of the unit
    for each column, with no Jacobian and no product of matrices. For a = 1 this is the first-order filter of Norgaard,
-   Poulsen and Ravn 2000; small a give the extended Kalman filter.
-2. **Correction.** Measured values one by one, by Potter's update (Bierman, *Factorization Methods for Discrete
+   Poulsen and Ravn 2000; small a give the extended Kalman filter. A column below the share `NEGLECTED` of every
+   standard deviation, as of a state that follows others at once, is kept as it is.
+2. **Correction.** Measured values one by one (Joseph's form of the update, Bierman, *Factorization Methods for Discrete
    Sequential Estimation*, 1977, ch. II): with f the row of the value in W and r its standard deviation::
 
-       alpha = f f' + r^2,   gamma = 1/(1 + r/sqrt(alpha)),   K = W f'/alpha
-       w <- w + K (measured - w_k),   W <- W - gamma K f
+       alpha = f f' + r^2,   K = beta W f'/alpha
+       w <- w + K (measured - w_k),   W <- [W - K f, K r]
 
-   Outputs and v are rows of W, so their standard deviations follow without more work.
+   Outputs and v are rows of W, so their standard deviations follow without more work. The shares beta are 1 or less,
+   where the laws err in a way that does not average out, and where the derivative changes with the estimate: either
+   would let a full filter know a quantity too well (partial-update Schmidt-Kalman filter of Brink 2017). The covariance
+   of z is right for any beta; outputs have the deviations of a full step.
 3. **Walk.** With the random walks ``[W_z, diag(rate sqrt(h))]`` is reduced to the lower triangle S by Householder's
    reflections. A drifting quantity returns to its start value q_0, so that without measurements its deviation is that
    at the start, sigma: ``q <- q_0 + c (q - q_0)`` with ``c = exp(-h rate^2/(2 sigma^2))`` in the prediction, and the
@@ -173,10 +177,12 @@ def predict(what, t, h, x, u, p, data, work):
         work[w_s + row * columns + n_z + k] = data[noise(k, data) + Noise.DEVIATION]
     for j in range(n_z + entry(D.NOISY, data)):
         size = MOVE
-        good = moved(what, j, size, t, h, x, u, p, data, work)
-        if good == FAILED:  # the other way
-            size = -MOVE
+        good = FAILED
+        if counts(j, x, data):
             good = moved(what, j, size, t, h, x, u, p, data, work)
+            if good == FAILED:  # the other way
+                size = -MOVE
+                good = moved(what, j, size, t, h, x, u, p, data, work)
         if good != FAILED:
             for i in range(entry(D.N_ROWS, data)):
                 work[w_s + i * columns + j] = (work[place_of(i, data)] - work[w_value + i]) / size
@@ -184,6 +190,16 @@ def predict(what, t, h, x, u, p, data, work):
             for i in range(j, n_z):
                 work[w_s + i * columns + j] = x[at(i, j, n_z)]
     return status
+
+
+@kernel
+def counts(j, x, data):
+    """Whether a column of the factor has more than the neglected share of a standard deviation, or is noise."""
+    n_z = entry(D.N_Z, data)
+    for i in range(j, n_z):
+        if abs(x[at(i, j, n_z)]) > data[D.NEGLECTED] * x[at(n_z, i, n_z)]:
+            return True
+    return j >= n_z
 
 
 @kernel
@@ -203,29 +219,32 @@ def start_of(i, p, data):
 
 @kernel
 def correct(k, value, data, work):
-    """Potter's update by the measured value `k`; returns the square of its normalised innovation."""
+    """Joseph's update by the measured value `k`; returns the square of its normalised innovation."""
+    n_z = entry(D.N_Z, data)
     columns = entry(D.N_COLUMNS, data)
     w_s = entry(D.W_S, data)
     w_value = entry(D.W_VALUE, data)
-    row = entry(D.N_Z, data) + k
+    row = n_z + k
     f = w_s + row * columns
-    used = entry(D.N_Z, data) + entry(D.NOISY, data)  # columns of walks are still zero
+    used = n_z + entry(D.NOISY, data) + k  # later columns are still zero
     r = data[entry(D.DEVIATIONS, data) + k]
     length = norm(f, used, work)
     alpha = length * length + r * r
     innovation = value - work[w_value + row]
-    gamma = 1.0 / (1.0 + r / math.sqrt(alpha))
     for i in range(entry(D.N_ALL, data)):
-        part = 0.0
+        gain = 0.0
         for j in range(used):
-            part += work[w_s + i * columns + j] * work[f + j]
-        part /= alpha
-        work[w_value + i] += part * innovation
+            gain += work[w_s + i * columns + j] * work[f + j]
+        gain /= alpha
+        if i < n_z:
+            gain *= data[scale(i, data) + Scale.SHARE]
+        work[w_value + i] += gain * innovation
+        work[w_s + i * columns + used] = gain * r
         if i != row:
             for j in range(used):
-                work[w_s + i * columns + j] -= gamma * part * work[f + j]
+                work[w_s + i * columns + j] -= gain * work[f + j]
     for j in range(used):
-        work[f + j] *= 1.0 - gamma * length * length / alpha
+        work[f + j] *= r * r / alpha
     return innovation / alpha * innovation
 
 
@@ -244,7 +263,7 @@ def walk(h, x, data, work):
     n_z = entry(D.N_Z, data)
     columns = entry(D.N_COLUMNS, data)
     w_s = entry(D.W_S, data)
-    column = n_z + entry(D.NOISY, data)
+    column = n_z + entry(D.NOISY, data) + entry(D.N_MEASURED, data)
     for i in range(n_z):
         if data[scale(i, data) + Scale.RATE] > 0.0:
             work[w_s + i * columns + column] = data[scale(i, data) + Scale.RATE] * math.sqrt(h)

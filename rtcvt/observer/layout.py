@@ -31,7 +31,8 @@ class D(Places):
     OUTPUTS = "table: place among the unit's outputs of each row after N_Z"
     DEVIATIONS = "table: standard deviation of each measured output"
     OWN = "table: `Own` of each estimated output"
-    N_COLUMNS = "columns of the factor: N_Z, noisy inputs, walks"
+    N_COLUMNS = "columns of the factor: N_Z, noisy inputs, measured outputs, walks"
+    NEGLECTED = "share of every standard deviation up to which a column of the factor stands still"
     N_ESTIMATES = "estimates: N_Z and estimated outputs"
     SAMPLES = "steps in a window of the innovation test"
     W_P = "parameters of the unit", lambda d: d.N_P
@@ -70,6 +71,7 @@ class Scale(Places):
     RATE = "of the random walk [1/sqrt(s)]"
     WIDEST = "largest deviation"
     MODEL = "the model's own deviation, constant"
+    SHARE = "of a correction that is made"
 
 
 class Noise(Places):

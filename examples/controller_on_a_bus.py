@@ -1,6 +1,6 @@
 """The KERS torque controller on a CAN bus against the same controller inside the unit.
 
-The variator (`toroidal_variator`) runs on the rig, its controller (`rtcvt.hil.ecu`) in a process of its own; they know
+The variator (`toroidal_variator`) runs on the rig, its controller (`kers_ecu`) in a process of its own; they know
 each other by the bus only. The whole unit (`toroidal_kers`) with the same demand is simulated beside. What differs is
 stated next to what must make it differ:
 
@@ -43,6 +43,7 @@ DEMAND = "0.45 + 1.5*(1 - cos(2*pi*t/4))"  # [N.m], a smooth charge every 4 s
 STEP = 5e-3  # [s]
 TIMEOUT = 0.5  # [s], for a machine that others use too
 SETTLED = 0.5  # [s] after which the start has decayed
+CONTROLLER = Path(__file__).with_name("kers_ecu.py")
 
 Array = NDArray[np.float64]
 
@@ -94,7 +95,7 @@ def demonstrate(folder: Path, duration: float = 8.0, channel: str | None = None)
     Returns
     -------
     dict
-        ``comparison``, see `compare`; ``rig``, see `rtcvt.hil.rig.Report`; ``ecu``, see `rtcvt.hil.ecu`.
+        ``comparison``, see `compare`; ``rig``, see `rtcvt.hil.rig.Report`; ``ecu``, see `kers_ecu`.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def demonstrate(folder: Path, duration: float = 8.0, channel: str | None = None)
     with open_fmu(unit) as fmu, replaced_on_success(database) as temporary:
         temporary.write_text(database_text(fmu, scenario, STEP), encoding="utf-8")
     words = ["toroidal_kers", "--can", channel, "--dbc", str(database), "--demand", DEMAND, "--json", str(said)]
-    ecu = subprocess.Popen([sys.executable, "-P", "-m", "rtcvt.hil.ecu", *words], stdout=subprocess.PIPE, text=True)
+    ecu = subprocess.Popen([sys.executable, "-P", str(CONTROLLER), *words], stdout=subprocess.PIPE, text=True)
     try:
         assert ecu.stdout is not None
         if ecu.stdout.readline().strip() != "ready":

@@ -22,9 +22,9 @@ from rtcvt.belt.resonance import (
 )
 from rtcvt.belt.unit import Lateral, Resonance
 from rtcvt.kind import load_unit
-from rtcvt.offline.belt.moving import sine_basis, span_frequencies
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
+from studies.moving_belt import sine_basis, span_frequencies
 
 DATA = Path(__file__).parents[1] / "data" / "belt"
 SERPENTINE, TENSIONED = DATA / "serpentine.toml", DATA / "tensioned.toml"

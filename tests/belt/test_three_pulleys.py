@@ -7,9 +7,10 @@ import pytest
 
 from rtcvt.kind import load_unit
 from rtcvt.offline.belt import rigid_elements
-from rtcvt.offline.belt.moving import frequencies, lateral_displacement, moving_belt, pod_basis
+from rtcvt.offline.belt.moving import moving_belt
 from rtcvt.scenario import Table
 from rtcvt.simulate import simulate
+from studies.moving_belt import frequencies, lateral_displacement, pod_basis
 
 pytestmark = pytest.mark.slow
 

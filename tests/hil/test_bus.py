@@ -15,6 +15,7 @@ import pytest
 from can.interfaces.udp_multicast.utils import pack_message
 from controller_on_a_bus import compare, demonstrate
 from instances import started
+from kers_ecu import law_of
 from marks import slow
 from refusals import refused
 from rows import cases, mistakes, tables, text_of
@@ -23,7 +24,6 @@ from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, crc8, open_bus, reach, require_usable
 from rtcvt.hil.can_attachment import OWN, _chosen, can_attachment, plan_of, read_database
 from rtcvt.hil.dbc import FROM_RIG, WATCHDOG, cycle_time, generate, parse, signal_names
-from rtcvt.hil.ecu import law_of
 from rtcvt.hil.importer import open_fmu
 from rtcvt.hil.multicast import _is_own, free_group
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo

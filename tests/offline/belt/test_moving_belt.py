@@ -21,6 +21,7 @@ from rtcvt.offline.belt import moving as mb
 from rtcvt.recording import read_recording
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
+from studies import moving_belt as sb
 
 PATH = belt_path(np.array([[0.0, 0.0], [0.4, 0.0]]), np.array([0.1, 0.1]), np.array([True, True]))
 SPAN = 0.4
@@ -50,7 +51,7 @@ def test_splines_sum_to_one_and_their_derivatives_are_derivatives(degree):
 
 def test_matrices_of_sines_in_a_span_are_their_integrals():
     """``integral of sin sin = L/2``; products with one derivative are antisymmetric, those with kappa vanish."""
-    belt = mb.moving_belt(PATH, mb.sine_basis(SPAN, 5), m=1.0, EA=1e4, EI=1.0, F_0=100.0)
+    belt = mb.moving_belt(PATH, sb.sine_basis(SPAN, 5), m=1.0, EA=1e4, EI=1.0, F_0=100.0)
     k = math.pi * np.arange(1, 6) / SPAN
     np.testing.assert_allclose(belt.C[0], np.eye(5) * SPAN / 2.0, atol=1e-12)
     np.testing.assert_allclose(belt.C[2], np.diag(k**2) * SPAN / 2.0, atol=1e-8)
@@ -71,8 +72,8 @@ def test_a_travelling_string_vibrates_at_its_frequencies(share):
     """``omega_n = n pi (c^2 - v^2)/(c L)`` (Skutsch 1897), with c^2 = F/m, up to the critical speed c."""
     m, F = 0.1, 400.0
     c = math.sqrt(F / m)
-    belt = mb.moving_belt(PATH, mb.sine_basis(SPAN, 80), m=m, EA=1e4, F_0=F)
-    found = mb.frequencies(belt, share * c, F)[:3]
+    belt = mb.moving_belt(PATH, sb.sine_basis(SPAN, 80), m=m, EA=1e4, F_0=F)
+    found = sb.frequencies(belt, share * c, F)[:3]
     exact = np.arange(1, 4) * math.pi * c * (1.0 - share**2) / SPAN
     np.testing.assert_allclose(found, exact, rtol=2e-5)
 
@@ -104,8 +105,8 @@ def test_a_travelling_beam_vibrates_at_its_frequencies(share):
     """Against the equation ``m (w_tt + 2 v w_st + v^2 w_ss) - F w_ss + EI w_ssss = 0`` with pinned ends."""
     m, F, EI = 0.1, 400.0, 0.5
     critical = math.sqrt((F + EI * (math.pi / SPAN) ** 2) / m)
-    belt = mb.moving_belt(PATH, mb.sine_basis(SPAN, 40), m=m, EA=1e4, EI=EI, F_0=F)
-    found = mb.frequencies(belt, share * critical, F)[:3]
+    belt = mb.moving_belt(PATH, sb.sine_basis(SPAN, 40), m=m, EA=1e4, EI=EI, F_0=F)
+    found = sb.frequencies(belt, share * critical, F)[:3]
     for omega in found:
         assert omega == pytest.approx(beam_frequency(omega, m, F, EI, share * critical, SPAN), rel=1e-6)
     assert np.all(np.diff(found) > 0.0)
@@ -115,11 +116,11 @@ def test_a_travelling_beam_diverges_at_its_critical_speed():
     """``m v^2 = F + EI (pi/L)^2``: the lowest frequency falls to zero there, and is no frequency beyond."""
     m, F, EI = 0.1, 400.0, 0.5
     critical = math.sqrt((F + EI * (math.pi / SPAN) ** 2) / m)
-    belt = mb.moving_belt(PATH, mb.sine_basis(SPAN, 20), m=m, EA=1e4, EI=EI, F_0=F)
-    rest = mb.frequencies(belt, 0.0, F)[0]
-    assert mb.frequencies(belt, (1.0 - 1e-5) * critical, F)[0] < 0.01 * rest
-    assert mb.frequencies(belt, (1.0 - 1e-5) * critical, F).size == 20
-    assert mb.frequencies(belt, (1.0 + 1e-5) * critical, F).size == 19
+    belt = mb.moving_belt(PATH, sb.sine_basis(SPAN, 20), m=m, EA=1e4, EI=EI, F_0=F)
+    rest = sb.frequencies(belt, 0.0, F)[0]
+    assert sb.frequencies(belt, (1.0 - 1e-5) * critical, F)[0] < 0.01 * rest
+    assert sb.frequencies(belt, (1.0 - 1e-5) * critical, F).size == 20
+    assert sb.frequencies(belt, (1.0 + 1e-5) * critical, F).size == 19
 
 
 # --- contact with pulleys ---------------------------------------------------------------------------------------------
@@ -264,7 +265,7 @@ def test_lateral_displacement_does_not_depend_on_where_the_nodes_are():
         normal = np.stack([-tangent[:, 1], tangent[:, 0]], axis=1)
         return base + (1e-3 * np.sin(2.0 * math.pi * 3.0 * s / path.length))[:, None] * normal
 
-    fields = [mb.lateral_displacement(path, node(path.length * (np.arange(2000) + shift) / 2000.0), 100)
+    fields = [sb.lateral_displacement(path, node(path.length * (np.arange(2000) + shift) / 2000.0), 100)
               for shift in (0.0, 0.37, 0.81)]  # fmt: skip
     expected = 1e-3 * np.sin(2.0 * math.pi * 3.0 * np.arange(100) / 100.0)
     for field in fields:
@@ -281,7 +282,7 @@ def test_modes_of_snapshots_span_them_and_give_the_same_vibration():
     shapes = np.stack(
         [np.sin(2.0 * math.pi * k * s / path.length + p) for k, p in ((2, 0.0), (2, 1.0), (5, 0.0))], axis=1
     )
-    basis, singular = mb.pod_basis(path.length, shapes @ rng.normal(size=(3, 50)), 3)
+    basis, singular = sb.pod_basis(path.length, shapes @ rng.normal(size=(3, 50)), 3)
     assert singular[3] < 1e-12 * singular[0]
     belt = mb.moving_belt(path, basis, m=0.3, EA=5e4, EI=0.05, F_0=300.0)
     np.testing.assert_allclose(belt.C[0], np.eye(3), atol=1e-6)
@@ -297,7 +298,7 @@ def test_modes_of_snapshots_span_them_and_give_the_same_vibration():
     other = mb.moving_belt(path, mb.Basis(basis.edges, exact), m=0.3, EA=5e4, EI=0.05, F_0=300.0)
     for a, b in zip((*belt.C[:5], *belt.K[:3]), (*other.C[:5], *other.K[:3]), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5 * np.abs(b).max() + 1e-9)
-    np.testing.assert_allclose(mb.frequencies(belt, 20.0, 300.0), mb.frequencies(other, 20.0, 300.0), rtol=1e-5)
+    np.testing.assert_allclose(sb.frequencies(belt, 20.0, 300.0), sb.frequencies(other, 20.0, 300.0), rtol=1e-5)
 
 
 # --- runs of a unit ---------------------------------------------------------------------------------------------------
@@ -351,7 +352,7 @@ def test_a_plucked_span_swings_at_the_frequency_of_a_span_with_held_ends(v, d):
     times = crossing + swung[crossing] / (swung[crossing] - swung[crossing + 1])
     measured = (len(times) - 1) / (h * (times[-1] - times[0]))
     F = free.belt.F_0 + free.belt.EA / path.length * moving.elongation(free.belt, y[:N])
-    exact = moving.span_frequencies(end - start, free.belt.m, unit.belt.EI, v, F)[0] / (2.0 * math.pi)
+    exact = sb.span_frequencies(end - start, free.belt.m, unit.belt.EI, v, F)[0] / (2.0 * math.pi)
     assert measured == pytest.approx(exact, rel=0.01)
 
 

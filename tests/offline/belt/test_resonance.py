@@ -20,10 +20,10 @@ from rtcvt.kind import load_unit
 from rtcvt.offline.belt.drive import Run, build, simulate
 from rtcvt.offline.belt.drive import spans as span_values
 from rtcvt.offline.belt.motion import Motion
-from rtcvt.offline.belt.moving import lateral_displacement
 from rtcvt.offline.belt.runs import changed
 from rtcvt.scenario import Scenario, Table
 from rtcvt.simulate import simulate as real_time
+from studies.moving_belt import lateral_displacement
 
 DATA = Path(__file__).parents[2] / "data" / "belt"
 PLACES = 800  # along the taut line where the swing is measured

@@ -22,7 +22,7 @@ After a gap theta_cmd does not jump, and it does not run away from a tilt that s
 fails or is late: it leads the measured tilt by its motion in `MAX_STEP` at most.
 Without messages for the time-out the tilt is constant: theta' = 0, and the torque falls to that of friction.
 
-    python -m rtcvt.hil.ecu UNIT --can CHANNEL --dbc FILE --demand EXPRESSION-OF-t --json FILE
+    python examples/kers_ecu.py UNIT --can CHANNEL --dbc FILE --demand EXPRESSION-OF-t --json FILE
 
 At its end, by SIGINT or SIGTERM, it writes the state of the bus from its side: ``answered`` and ``held`` (sent
 messages; the latter while nothing was received), and the counts, round trip and gaps of `rtcvt.hil.bus.Node.figures`.
@@ -160,7 +160,7 @@ def serve(
 
 def main() -> None:
     """The command line of the module."""
-    parser = argparse.ArgumentParser(prog="python -m rtcvt.hil.ecu", description="The KERS controller on a CAN bus.")
+    parser = argparse.ArgumentParser(description="The KERS controller on a CAN bus.")
     parser.add_argument("unit", help="unit file or shipped unit with [controller.kers]")
     parser.add_argument("--can", required=True, metavar="CHANNEL")
     parser.add_argument("--dbc", required=True, type=Path, metavar="FILE")

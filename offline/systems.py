@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from rtcvt.errors import InputError
 from rtcvt.html import error_table, text
 from rtcvt.kind import Checked, Progress
@@ -12,11 +10,9 @@ from rtcvt.limits import ErrorRow, failures
 from rtcvt.network.file import System
 from rtcvt.network.model import build_system, unit_of
 from rtcvt.offline.pictures import report, under, verdict
-from rtcvt.offline.pog.check import printed_errors, settled
+from rtcvt.offline.signal_errors import printed_errors, settled, signal_errors, told
 from rtcvt.scenario import chosen_scenario
 from rtcvt.simulate import Result, require_fitting, simulate
-
-SIGNAL_FLOOR = 0.01  # of the largest signal of a kind: below, errors are relative to this
 
 
 def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked:
@@ -47,10 +43,10 @@ def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked
         runs = []
         for model, label in zip(models, ("rigid", "finer"), strict=True):
 
-            def told(k: int, n: int, about: str = f"{s.name}: {label} models") -> None:
+            def note(k: int, n: int, about: str = f"{s.name}: {label} models") -> None:
                 progress(about, k, n)
 
-            runs.append(simulate(model, s, parameters=settings, progress=told))
+            runs.append(simulate(model, s, parameters=settings, progress=note))
         own = _errors(*runs)
         rows += own
         title = f"{unit.name}, rigid models against {', '.join(f'{n}: {m}' for n, m in finer.items())}: {s.name}"
@@ -66,13 +62,8 @@ def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked
         ),
     )
     figures = {"unit": unit.name, "against": finer, "parameters": dict(settings), "passed": not failed}
-    figures |= {"failures": failed, "errors": [_figures(e) for e in rows]}
+    figures |= {"failures": failed, "errors": [told(e) for e in rows]}
     return Checked(page, figures, lines, failed)
-
-
-def _figures(e: ErrorRow) -> dict[str, Any]:
-    about = {"scenario": e.scenario, "signal": e.name, "unit": e.unit}
-    return about | {"nrms": e.nrms, "limit": e.limit, "peak": e.peak}
 
 
 def _with_models(unit: System, chosen: Mapping[str, str]) -> System:
@@ -86,13 +77,8 @@ def _errors(rigid: Result, finer: Result) -> list[ErrorRow]:
     scenario = finer.scenario
     counted = settled(scenario.settle, rigid, finer)
     known = {s.name for s in finer.model.states} & {v.name for v in rigid.model.select("output")}
-    found = []
+    found: list[ErrorRow] = []
     for quantity, limit in ((".w", scenario.limits.speed), (".tau", scenario.limits.force)):
         names = sorted(n for n in known if n.endswith(quantity) and n.count(".") == 2)
-        largest = max((float(np.abs(finer[n]).max()) for n in names), default=0.0)
-        for name in names:
-            off = np.abs(rigid[name] - finer[name])[counted]
-            scale = max(float(np.abs(finer[name]).max()), SIGNAL_FLOOR * largest, 1e-12)
-            nrms = float(np.sqrt(np.mean(off**2))) / scale
-            found.append(ErrorRow(scenario.name, name, finer.model.by_name[name].unit, nrms, limit, float(off.max())))
+        found += signal_errors(rigid, finer, names, limit, counted)
     return found

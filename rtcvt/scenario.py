@@ -29,7 +29,7 @@ from rtcvt import quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import TIMES, expression, misplaced
 from rtcvt.files.cycle import load_cycle
-from rtcvt.unitfile import Duration, Record, Time, is_file, located, parse_table, read_toml
+from rtcvt.unitfile import Duration, Record, Time, is_file, parse_table, read_record, read_toml
 
 if TYPE_CHECKING:
     from rtcvt.model import Instance, Variable, VariableTable
@@ -169,11 +169,7 @@ def load_scenario(path: str | Path) -> Scenario:
     path = Path(path)
     if not is_file(path):
         raise InputError("scenario", "", str(path), "a TOML file with the keys of one [[scenario]]")
-    data, text = read_toml(path)
-    try:
-        return parse_table(Scenario, {"name": path.stem, **data}, path.name, path.parent)
-    except InputError as error:
-        raise located(error, text, path.name) from None
+    return read_record(Scenario, path, {"name": path.stem}, path.parent)[0]
 
 
 MESSAGE_FAULTS = ("drop", "delay", "duplicate", "corrupt")

@@ -440,6 +440,25 @@ def _parts(key: str) -> list[str]:
     return [p.strip("\"'") for p in _PART.findall(key)]
 
 
+def read_record(
+    record: type[AnyRecord], path: Path, default: Mapping[str, Any], folder: Path | None = None, **fixed: Any
+) -> tuple[AnyRecord, str]:
+    """A TOML file with the keys of one record, and its text.
+
+    Values of the file replace those in `default`, and `fixed` ones replace those of the file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is not TOML, or not a valid record; the error has the line of the key.
+    """
+    data, text = read_toml(path)
+    try:
+        return parse_table(record, {**default, **data, **fixed}, path.name, folder), text
+    except InputError as error:
+        raise located(error, text, path.name) from None
+
+
 def located(error: InputError, text: str, source: str) -> InputError:
     """The error with the line of its key, if it is one of this file."""
     where, key, value, allowed = error.parts

@@ -7,21 +7,20 @@ full model at the same step, and the full model at a quarter of it, the referenc
 
 evaluated where the elastic transient has decayed: not within `settle` of the start, nor of a time at which a limit of
 the controller or a clutch becomes active or inactive. A rigid model has no elastic transient; its size is reported
-separately. A signal that is nearly zero is compared with a hundredth of the largest of its kind.
+separately.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.markup import escape
-from rich.table import Table
 
 from rtcvt.errors import InputError
 from rtcvt.limits import ErrorRow, failures
 from rtcvt.model import Model
+from rtcvt.offline.signal_errors import settled, signal_errors, told
 from rtcvt.offline.toroidal.check import traction_errors
 from rtcvt.offline.toroidal.drive import Drive, drive
 from rtcvt.pog.system import build_model
@@ -34,7 +33,6 @@ from rtcvt.simulate import Result, require_fitting, simulate
 Array = NDArray[np.float64]
 
 REFINEMENT = 4  # internal steps of the reference in one of the real-time model
-SIGNAL_FLOOR = 0.01  # of the largest signal of a kind: below, errors are relative to this
 
 
 @dataclass(frozen=True)
@@ -108,18 +106,13 @@ class Check:
                 }
                 for s in self.scenarios
             ],
-            "traction": [_told(e) for e in self.hybrid],
+            "traction": [told(e) for e in self.hybrid],
             "drives": [
                 {"scenario": d.hybrid.scenario.name, "start_s": float(d.time[0]), "end_s": float(d.time[-1]),
-                 "rigid": [_told(e) for e in d.errors("rigid")]}
+                 "rigid": [told(e) for e in d.errors("rigid")]}
                 for d in self.drives
             ],
         }  # fmt: skip
-
-
-def _told(e: ErrorRow) -> dict[str, Any]:
-    keys = {"scenario": e.scenario, "signal": e.name, "unit": e.unit}
-    return keys | {"nrms": e.nrms, "peak": e.peak, "limit": e.limit}
 
 
 def with_traction(check: Check, progress: Callable[[str, int, int], None]) -> Check:
@@ -186,52 +179,17 @@ def _check_scenario(unit: GearSystem, scenario: Scenario, rigid: Model, full: Mo
     b = run(full, "full model at the same step")
     c = run(reference, "full model, reference")
     counted = settled(scenario.settle, a, c)
-    errors = []
-    change = 0.0
+    errors: list[ErrorRow] = []
+    changes: list[ErrorRow] = []
     for kind, prefix, limit in (("w", "gear.", scenario.limits.speed), ("F", "contact.", scenario.limits.force)):
         names = [v.name for v in rigid.select("output") if v.name.startswith(prefix) and v.name.endswith(f".{kind}")]
-        largest = max((float(np.max(np.abs(c[n]))) for n in names), default=0.0)
-        for name in names:
-            difference = np.abs(a[name] - c[name])
-            scale = max(float(np.max(np.abs(c[name]))), SIGNAL_FLOOR * largest, 1e-12)
-            errors.append(ErrorRow(
-                scenario=scenario.name, name=name, unit=rigid.by_name[name].unit,
-                value=float(np.sqrt(np.mean(difference[counted] ** 2)) / scale),
-                peak=float(difference[counted].max()),
-                transient=float(difference[~counted].max(initial=0.0)),
-                scale=scale, limit=limit,
-            ))  # fmt: skip
-            change = max(change, float(np.sqrt(np.mean((b[name] - c[name])[counted] ** 2)) / scale))
+        errors += signal_errors(a, c, names, limit, counted)
+        changes += signal_errors(b, c, names, limit, counted)
     return ScenarioCheck(
-        scenario, c, a, counted, tuple(errors), change,
+        scenario, c, a, counted, tuple(errors), max((e.nrms for e in changes), default=0.0),
         {"rigid": energy_residual(unit, a), "full": energy_residual(unit, c)},
         {"rigid": float(np.median(a.step_cost) * 1e6), "full": float(np.median(b.step_cost) * 1e6)},
     )  # fmt: skip
-
-
-def settled(settle: float, *runs: Result) -> NDArray[np.bool_]:
-    """Samples that are later than `settle` [s] after the start and after each change of limits and clutches that hold.
-
-    A change counts in each of the runs: with errors of the models it comes earlier or later.
-
-    Raises
-    ------
-    InputError
-        None are left.
-    """
-    time = runs[0].time
-    counted = time >= settle
-    for run in runs:
-        changed = np.diff(run.status[1:]) != 0
-        for v in run.model.select("output"):
-            if v.name.endswith(".stuck"):
-                changed |= np.diff(run[v.name][1:]) != 0.0
-        for k in np.flatnonzero(changed) + 2:
-            counted &= (time < time[k]) | (time >= time[k] + settle)
-    if not counted.any():
-        raise InputError(f"scenario '{runs[0].scenario.name}'", "settle", settle,
-                         "less time, or inputs that run into the limits less often: no sample counts")  # fmt: skip
-    return counted
 
 
 def elastic_modes(model: Model) -> tuple[tuple[float, float], ...]:
@@ -273,12 +231,3 @@ def energy_residual(unit: GearSystem, result: Result) -> float:
     throughput = np.sum(np.abs(supplied)) + np.sum(lost) + heat
     residual = stored[-1] - stored[0] - np.sum(supplied) + np.sum(lost) + heat
     return float(abs(residual) / max(throughput, 1e-12))
-
-
-def printed_errors(title: str, errors: Sequence[ErrorRow]) -> Table:
-    """Errors for the terminal."""
-    shown = Table("signal", "RMS error", "allowed", "largest", title=escape(title), title_justify="left")
-    for e in errors:
-        share = f"[{'green' if e.holds else 'red'}]{e.nrms:.3%}[/]"
-        shown.add_row(e.name, share, f"{e.limit:.1%}", f"{e.peak:.3g} {e.unit}")
-    return shown

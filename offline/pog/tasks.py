@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtcvt.kind import Checked, Progress
-from rtcvt.offline.pog.check import check_unit, printed_errors, with_traction
+from rtcvt.offline.pog.check import check_unit, with_traction
 from rtcvt.offline.pog.report import report_page
+from rtcvt.offline.signal_errors import printed_errors
 from rtcvt.pog.tasks import shared_settings
 from rtcvt.pog.unit import GearSystem
 from rtcvt.scenario import chosen_scenario

@@ -25,7 +25,7 @@ only the step differs, the scatter by the start of one model.
 The load on the secondary is the plan's `load` (`pushbelt.unit.load`), else the unit's, else its load torque alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import resources
@@ -54,7 +54,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     sheaves,
 )
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
-from rtcvt.unitfile import Record, located, parse_table, quantity_in, read_toml
+from rtcvt.unitfile import AnyRecord, Record, quantity_in, read_record
 
 Array = NDArray[np.float64]
 
@@ -248,8 +248,23 @@ class Plan(Record):
 
 def shipped_plans() -> dict[str, Path]:
     """Names and files of the plans that come with the package."""
-    folder = Path(str(resources.files("rtcvt.offline"))) / "variator"
-    return {f.stem: f for f in sorted(folder.glob("*.toml"))}
+    return shipped_in("variator")
+
+
+def shipped_in(folder: str) -> dict[str, Path]:
+    """Names and files of the plans in a folder of the package."""
+    return {f.stem: f for f in sorted((Path(str(resources.files("rtcvt.offline"))) / folder).glob("*.toml"))}
+
+
+def planned(record: type[AnyRecord], name: str | Path, shipped: Mapping[str, Path]) -> tuple[AnyRecord, str]:
+    """A plan from a file, or one of the `shipped` by name, and its text; errors as of `load_plan`."""
+    path = Path(name)
+    if not path.is_file():
+        if str(name) not in shipped:
+            allowed = f"a TOML file, or one of the shipped plans{near(str(name), shipped)}"
+            raise InputError("--plan", "", str(name), allowed)
+        path = shipped[str(name)]
+    return read_record(record, path, {}, source=path.name)
 
 
 def load_plan(name: str | Path) -> tuple[Plan, str]:
@@ -260,17 +275,7 @@ def load_plan(name: str | Path) -> tuple[Plan, str]:
     InputError
         Missing file, not TOML, or not a valid plan; names file, key, value and what is allowed.
     """
-    path = Path(name)
-    shipped = shipped_plans()
-    if not path.is_file():
-        if str(name) not in shipped:
-            raise InputError("--plan", "", str(name), f"a TOML file, or one of the shipped plans{near(name, shipped)}")
-        path = shipped[str(name)]
-    data, text = read_toml(path)
-    try:
-        return parse_table(Plan, {**data, "source": path.name}, path.name), text
-    except InputError as error:
-        raise located(error, text, path.name) from None
+    return planned(Plan, name, shipped_plans())
 
 
 def names_of(plan: Plan) -> list[str]:

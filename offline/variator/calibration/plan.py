@@ -7,7 +7,6 @@ observables are never fitted.
 """
 
 from collections.abc import Callable, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from rtcvt.errors import InputError, near
+from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.checks.chapter7 import ChapterRun
 from rtcvt.offline.pushbelt.contact.friction import V_MU
 from rtcvt.offline.pushbelt.run.schedule import Scheme
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, drawn_sheaves, influence_numbers, sheaves
-from rtcvt.unitfile import Record, located, parse_table, quantity_in, read_toml
+from rtcvt.offline.variator.plan import planned, shipped_in
+from rtcvt.unitfile import Record, quantity_in
 
 if TYPE_CHECKING:
     from rtcvt.offline.sheave.pulley import Drawn
@@ -243,8 +243,7 @@ def changed(parameters: Parameters, plan: CalibrationPlan, z: Any) -> Parameters
 
 def shipped_calibrations() -> dict[str, Path]:
     """Names and files of the plans that come with the package."""
-    folder = Path(str(resources.files("rtcvt.offline"))) / "variator" / "calibration"
-    return {f.stem: f for f in sorted(folder.glob("*.toml"))}
+    return shipped_in("variator/calibration")
 
 
 def load_calibration(name: str | Path) -> tuple[CalibrationPlan, str]:
@@ -255,15 +254,4 @@ def load_calibration(name: str | Path) -> tuple[CalibrationPlan, str]:
     InputError
         Missing file, not TOML, or not a valid plan; names file, key, value and what is allowed.
     """
-    path, shipped = Path(name), shipped_calibrations()
-    if not path.is_file():
-        if str(name) not in shipped:
-            raise InputError(
-                "--plan", "", str(name), f"a TOML file, or one of the shipped plans{near(str(name), shipped)}"
-            )
-        path = shipped[str(name)]
-    data, text = read_toml(path)
-    try:
-        return parse_table(CalibrationPlan, {**data, "source": path.name}, path.name), text
-    except InputError as error:
-        raise located(error, text, path.name) from None
+    return planned(CalibrationPlan, name, shipped_calibrations())

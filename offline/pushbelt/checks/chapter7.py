@@ -219,6 +219,7 @@ class Verification:
         found = [f"{name}: {why}" for name, why in self.failed.items()]
         for name, s in ((name, s) for name, of in self.starts.items() for s in of):
             rest, lost, through = s.last.energy
+            through = max(through, lost)  # without load the throughput is what vibrations leave, any small number
             if not abs(rest) <= OF_THROUGHPUT * through:
                 found.append(f"{name}: energy of {rest:.3g} J is unaccounted for, throughput {through:.3g} J")
             if not abs(rest) <= OF_LOSS * lost:

@@ -87,15 +87,12 @@ def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Pro
     Raises
     ------
     InputError
-        Files that are no runs, runs of another belt than `belt` or of equal names, or fewer than `MIN_POINTS` that
-        settled.
+        Files that are no runs, runs of another belt than `belt`, or fewer than `MIN_POINTS` that settled.
     """
-    paths: dict[str, Path] = {}
+    paths = {}
     for path in files:
         with open_run(path) as file:
             if "spatial/margin" in file:
-                if path.stem in paths:
-                    raise InputError("--spatial", "", str(path), f"another name than that of {paths[path.stem]}")
                 paths[path.stem] = path
     s = load_samples(paths.values(), progress) if paths else None
     rows = np.zeros(0, dtype=int) if s is None else _settled(s)

@@ -45,8 +45,12 @@ def reduce(
     from rtcvt.recording import require_page, require_writable
 
     files = _runs_in(campaign)
-    others = [] if heldout is None else _runs_in(heldout)
-    across = [run for folder in spatial or () for run in _runs_in(folder)]
+    others = [] if heldout is None else _runs_in(heldout, "--held-out")
+    across = [run for folder in spatial or () for run in _runs_in(folder, "--spatial")]
+    first: dict[str, Path] = {}
+    for run in across:
+        if first.setdefault(run.name, run) is not run:
+            raise InputError("--spatial", "", str(run), f"another name than that of {first[run.name]}")
     task = load_unit(_unit_of(files[0])).task("reduce")
     common = {"output": output, "heldout": others, "prior": prior, "spatial": across, "report": report, "name": name}
     given = given_to(task, context, common | own, *common, "campaign", "figures")
@@ -59,12 +63,12 @@ def reduce(
     say(f"reduced model: {output} ({output.stat().st_size / 1e6:.1f} MB)")
 
 
-def _runs_in(folder: Path) -> list[Path]:
+def _runs_in(folder: Path, key: str = "campaign") -> list[Path]:
     if not folder.is_dir():
-        raise InputError("campaign", "", str(folder), "a folder of runs, from rtcvt campaign")
+        raise InputError(key, "", str(folder), "a folder of runs, from rtcvt campaign")
     files = sorted(folder.glob("*.h5"))
     if not files:
-        raise InputError("campaign", "", str(folder), "a folder with runs, *.h5")
+        raise InputError(key, "", str(folder), "a folder with runs, *.h5")
     return files
 
 

@@ -1,5 +1,6 @@
 """Corrections of a reduced model by runs of the spatial belt: how they are found, told and read."""
 
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,7 +12,9 @@ import variator_laws
 from numpy.testing import assert_allclose
 from refusals import refused
 from synthetic_campaign import synthetic
+from typer.testing import CliRunner
 
+from rtcvt.cli import app
 from rtcvt.offline.variator.correction import Spatial, _coefficients, _fields, correct, load_spatial, spatial_rows
 from rtcvt.offline.variator.twins import ACROSS
 from rtcvt.offline.variator.uncertainty import SPLINES
@@ -115,9 +118,18 @@ def test_runs_that_are_not_spatial_or_too_few_or_of_another_belt_are_refused(
     refused("at least 12 runs of a spatial belt that settled", load_spatial, files, samples.belt)
     spatial = lambda path: path in files[:15]  # noqa: E731
     refused("the belt of the campaign", load_spatial, files, {"N_E": 200.0})
-    refused("another name than that of", load_spatial, [*files, files[0]], samples.belt)
     for given in (samples.slipping, samples.before[0]["thrust"]):  # macro-slip; a thrust ratio that drifts
         kept = given.copy()
         given[:2] = 2.0
         refused("at least 12 runs", load_spatial, files, samples.belt)
         given[:] = kept
+
+
+def test_folders_of_spatial_runs_are_there_and_have_other_names(tmp_path: Any) -> None:
+    for name in "abc":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "point-000.h5").touch()
+    for others, said in ((("b", "d"), "--spatial = .*d': a folder of runs"), ("bc", "--spatial = .*another name than")):
+        given = [word for name in others for word in ("--spatial", str(tmp_path / name))]
+        done = CliRunner().invoke(app, ["reduce", str(tmp_path / "a"), *given, "-o", str(tmp_path / "x.h5")])
+        assert done.exit_code == 2 and re.search(said, done.output.replace("\n", ""))

@@ -231,6 +231,24 @@ def test_coast_down_follows_the_analytic_solution():
         assert one.get("vehicle.v") == pytest.approx(coasting(k, 120 * KMH, one), rel=1e-10)
 
 
+def test_step_converges_with_order_three():
+    errors = []
+    for h in (20.0, 10.0, 5.0):
+        one = instance("vehicle", step=h, vehicle__v_start=200 * KMH, vehicle__v_0=1e-4)
+        stepped(one, round(60.0 / h), h)
+        errors.append(abs(one.get("vehicle.v") - coasting(60.0, 200 * KMH, one)))
+    assert np.all(np.log2(np.array(errors[:-1]) / errors[1:]) > 2.7)
+
+
+def test_work_against_the_grade_lifts_the_car():
+    part = load_unit("vehicle")
+    r = simulate(build_part(part), part.scenario[1])
+    v = r["vehicle.v"]
+    climbed = np.trapezoid(v * np.sin(np.arctan(r["road.slope"])), dx=r.step)
+    lifted = r.step * np.sum(r["force.grade"][1:] * 0.5 * (v[:-1] + v[1:]))  # held with its input
+    assert lifted == pytest.approx(1400 * 9.81 * climbed, rel=1e-4)
+
+
 def weight_along(slope, m):
     """Force of the weight along the road, and the resistance of the tyres [N]."""
     return 9.81 * m * slope / math.hypot(1.0, slope), 0.01 * 9.81 * m / math.hypot(1.0, slope)

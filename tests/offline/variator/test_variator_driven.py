@@ -87,6 +87,8 @@ def test_settled_state_is_that_of_the_laws(unit, reduced, fidelity):
     at = laws.steady(*(np.array([a]) for a in (0.9, xi, 0.1, F_O)))
     assert found["thrust_ratio"] == pytest.approx(ZETA, rel=1e-4)
     if fidelity == "hybrid":
+        own = reduced.evaluate(np.array([[0.9, xi, 0.1, F_O / F_REF, 1.0]]))
+        assert at["slip"][0] == pytest.approx((own["e"] + own["c"] * xi)[0])
         assert at["slip"][0] == pytest.approx(SLIP + C * xi, rel=0.01)  # splines
         drag = LAMBDA * F_O * r_O / 60.0  # the primary's traction is larger by it, and with it half of the creep
         slower = (1.0 - at["slip"][0] + C * xi) / ((1.0 + 0.5 * C * xi * (1.0 + drag)) * (1.0 + 0.5 * C * xi))

@@ -331,6 +331,26 @@ def test_whole_system_keeps_its_energy(lap):
     assert brake + resistances + driveline + gears == pytest.approx(drive, rel=1e-3)
 
 
+@pytest.mark.slow
+def test_kers_saves_work_of_drive_and_brakes(with_kers, lap):
+    """Against the same car with an idle KERS."""
+    components = with_kers.system.components
+    idle = components["driver"].model_copy(update={"parameters": {"driver.tau_kers": 0.0}})
+    system = with_kers.system.model_copy(update={"components": {**components, "driver": idle}})
+    without = energies(simulate_held(parts_of(system), step=LAP_STEP))
+    assert energies(lap)[2] < 0.97 * without[2]
+    assert energies(lap)[3] < 0.95 * without[3]
+
+
+@pytest.mark.slow
+def test_ratings_hold_on_the_lap(with_kers, lap):
+    assert np.abs(lap["kers.shaft.tau"]).max() < 100.0
+    assert lap["kers.shaft.w"].max() < 6000 * np.pi / 30
+    assert lap["kers.gear.a.w"].max() < 3000 * np.pi / 30
+    assert np.abs(lap["vehicle.vehicle.v"] - lap["driver.driver.v_des"]).max() < 2.0 / 3.6
+    assert not any(lap.saturated[name].any() for name in with_kers.models if name != "kers")
+
+
 # --- what hosts need to know ------------------------------------------------------------------------------------------
 
 

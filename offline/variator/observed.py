@@ -203,4 +203,7 @@ def check(unit: Observer, given: Mapping[str, Any], progress: Progress) -> Check
     if left_out:
         lines.append(escape(f"left out, below {SHORTEST:g} s or outside of the unit's ratios: {', '.join(left_out)}"))
     data = {"unit": unit.name, "failures": missed, "figures": known, "recordings": numbers, "left_out": left_out}
-    return Checked(page(f"{unit.name}: errors", f"<main>{body}</main>"), data, lines, missed, "missed")
+    title = f"{unit.name}: errors next to the full model with noise"
+    verdict = f"Missed: {'; '.join(missed)}." if missed else "All limits are kept."
+    shown = f"<main><h1>{text(title)}</h1><p>{text(verdict)}</p>{body}</main>"
+    return Checked(page(title, shown), data, lines, missed, "missed")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
@@ -29,7 +30,6 @@ from rtcvt.variator.build import reduced_path
 from rtcvt.variator.kers_build import variator_inside
 from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.reduced.model import ReducedModel
-from rtcvt.variator.reduced.tables import field_table, law_table
 from rtcvt.variator.unit import Variator
 
 PLANS = ("heldout_spatial", "heldout")  # of the runs that no reduced model has seen
@@ -142,10 +142,20 @@ def checks(
 
 
 def _digest(unit: Variator, reduced: ReducedModel) -> str:
-    """Digest that identifies a unit's laws and parameters."""
+    """Digest that identifies a unit's laws and parameters: of the numbers in the reduced model's file.
+
+    Tables that are made of them differ by rounding between machines.
+    """
     known = hashlib.sha256(repr(sorted(unit.values().items())).encode())
-    for table in (law_table(reduced), field_table(reduced)):
-        known.update(table.tobytes())
+    r = reduced
+    scales = (*(r.constants[name] for name in sorted(r.constants)), *r.shift, r.slide)
+    ranges = [(c.centre, c.low, c.high) for c in r.coordinates]
+    known.update(np.append(scales, ranges).tobytes())
+    networks = (a for n in (r.networks, r.peak_networks) for a in (n.first, n.second))
+    fields = (a for f in r.fields for a in (f.modes, f.weights, f.across))
+    laws = r.thrust, r.laws, r.correction, r.falling, r.uncertainty, r.deviation, *(p.weights for p in r.peaks)
+    for values in (*laws, *networks, *fields):
+        known.update(np.ascontiguousarray(values, dtype=np.float32).tobytes())
     return known.hexdigest()
 
 

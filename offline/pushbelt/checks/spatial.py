@@ -50,7 +50,7 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, sheaves
 
 Array = NDArray[np.float64]
 
-PLOT, STEPS, FRAMES = 1e-4, 40, 48  # plot step [s] and its steps under a case, frames of a revolution at a point
+PLOT, STEPS, FRAMES = 1e-4, 42, 48  # plot step [s] and its steps under a case, frames of a revolution at a point
 EXPLICIT = 100  # steps of a plot step in short runs
 BEFORE, TURNS = 1.0, 4.1  # revolutions of the hybrid belt, and then of the spatial one under a case
 SETTLE, MEAN = 4.0, 1.0  # at a point
@@ -254,7 +254,7 @@ def _trial(p: Parameters, ratio: float, offset: float | None, tracked: bool = Tr
     b, at = belt(p), Point(ratio, **POINT)
     geometry = start_of(b, sheaves(p), at)[0].steady.geometry
     load = (p.load or LOAD).at(p.pulleys.J, load_torque(b, 1.0, at.F_O, geometry.r_O), at.omega_I / ratio)
-    scheme: dict[str, Any] = {"step": 1e-6} if explicit else {"step": 2.5e-6, "scheme": "multirate"}
+    scheme: dict[str, Any] = {"step": 1e-6} if explicit else {"step": PLOT / STEPS, "scheme": "multirate"}
     s = Settings(model="spatial", before=BEFORE, flank_points=2, load=load, **scheme)
     where = "natural" if offset is None else f"{1e3 * offset:+.2f}mm"
     name = f"{ratio:g}-{where}" + ("" if tracked else "-free") + ("-explicit" if explicit else "")

@@ -483,7 +483,10 @@ def _unilateral(
         if memory[i, STORED] != 0.0:
             _load_ring(band.load, at, i)
         if at.ear[i] < _NEAR or memory[i, EAR + STORED] != 0.0:
-            foot = foot_of(band, el, i, p.x, p.y_E, foot_of(band, el, i, p.x, p.y_E, s_R[i]).s)
+            x = el.q[i, 0] + el.cs[i] * p.x - el.sn[i] * p.y_E
+            y = el.q[i, 1] + el.sn[i] * p.x + el.cs[i] * p.y_E
+            s_E = project(band.ring, band.shape, s_R[i], x, y).s
+            foot = project(band.ring, band.shape, s_E, x, y)
             gap = foot.e_n - h2
             here = Gap(EAR, h2, gap, gap < 0.0, False)
             met = _contact(p, band.shape, band.rate, memory, now, i, here, el, foot.at, at.turn[0])

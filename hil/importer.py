@@ -1,7 +1,6 @@
 """An FMU as a table of variables: its archive, its description, and checks whether it can run here.
 
 The FMU's variables become rows of the project's variable table, so that a scenario means the same for it as for a
-model. A bare number in a scenario is in the unit of the FMU's variable, any other is converted as the FMU defines the
 model. A bare number in a scenario is in the unit of the FMU's variable, any other is converted by the FMU's definition
 of the unit (factor, offset, exponents), or by its name without one. An input of type Boolean is true from 0.5 on,
 integers are rounded. Enumerations accept the name or the value of an item, nothing else. A string input or parameter

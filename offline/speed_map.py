@@ -142,8 +142,7 @@ def speed_map(
 def _evaluated(
     unit: BeltUnit, run: Result, asked: Array, orders: tuple[float, ...], windows: int, began: float, share: float
 ) -> SpeedMap:
-    names = list(unit.pulleys)
-    pairs = [f"{a}_{b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
+    pairs = unit.spans
     after = run.time >= began - 0.5 * run.step
     w = np.abs(run[f"{unit.driver}.w"])[after]
     angle = np.concatenate([[0.0], np.cumsum(0.5 * (w[1:] + w[:-1])) * run.step])
@@ -177,9 +176,9 @@ def _evaluated(
                     hardening = 3.0 * math.pi**2 * run.p[BeltP.EA] / (16.0 * free * L * unit.path().length)
                     swings[s][m, k] = bounded_swing(start, end, r, v[k] / c, max(zeta, MIN_DAMPING), hardening, L)
     return SpeedMap(
-        unit, orders, speed, {n: each(signal(f"{n}.slip"), np.mean) / v for n in names},
-        {n: each(signal(f"{n}.use"), np.max) for n in names},
-        {n: each(np.hypot(signal(f"{n}.F_x"), signal(f"{n}.F_y")), np.max) for n in names},
+        unit, orders, speed, {n: each(signal(f"{n}.slip"), np.mean) / v for n in unit.pulleys},
+        {n: each(signal(f"{n}.use"), np.max) for n in unit.pulleys},
+        {n: each(np.hypot(signal(f"{n}.F_x"), signal(f"{n}.F_y")), np.max) for n in unit.pulleys},
         {x[5:]: each(signal(x), np.mean) for x in losses}, tension, frequency, swings,
         meetings(pairs, orders, speed, frequency), run.time[after] - began, w, {s: signal(f"{s}.F") for s in pairs},
         run.step, share,
@@ -204,7 +203,7 @@ def _ends(unit: BeltUnit, run: Result, after: Any) -> list[tuple[Array, Array]]:
 
 
 def meetings(
-    pairs: list[str], orders: tuple[float, ...], speed: Array, frequency: dict[str, Array]
+    pairs: Iterable[str], orders: tuple[float, ...], speed: Array, frequency: dict[str, Array]
 ) -> tuple[Meeting, ...]:
     """Where orders pass first frequencies, in the order of speeds."""
     found = []

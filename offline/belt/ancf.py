@@ -150,6 +150,15 @@ def _curvature(x: float, y: float, X: float, Y: float) -> tuple[float, float, fl
 
 
 @compiled
+def _bending_rate(c: Any, i: int, v: Any, e: int, k: int, curved: Any) -> float:
+    """Rate of K at bending point i, from `_curvature`."""
+    _, _, k1x, k1y, k2x, k2y = curved
+    xt, yt = mixed(c.Sb, 2 * i, v, e, k)
+    Xt, Yt = mixed(c.Sb, 2 * i + 1, v, e, k)
+    return k1x * xt + k1y * yt + k2x * Xt + k2y * Yt
+
+
+@compiled
 def _end_weight(w: float, node: int, nodes: int, elements: int) -> float:
     """Twice `w`, once at the ends of an open chain."""
     return w if elements < nodes and (node == 0 or node == elements) else 2.0 * w
@@ -174,6 +183,15 @@ def _axial_tangent(
         w * (a * x * y + y * px - T * x * y),
         w * (a * y * y + y * py + T * x * x),
     )
+
+
+@compiled
+def add_block(K: Any, m: int, n: int, w: float, A: Any) -> None:
+    """Add w times the matrix A = (xx, xy, yx, yy) to the 2 x 2 block (m, n) of K."""
+    K[2 * m, 2 * n] += w * A[0]
+    K[2 * m, 2 * n + 1] += w * A[1]
+    K[2 * m + 1, 2 * n] += w * A[2]
+    K[2 * m + 1, 2 * n + 1] += w * A[3]
 
 
 @compiled
@@ -202,12 +220,11 @@ def elastic_forces(c: Any, q: Any, v: Any, elements: int, f: Any) -> None:
         for i in range(c.wb.shape[0]):
             x, y = mixed(c.Sb, 2 * i, q, e, k)
             X, Y = mixed(c.Sb, 2 * i + 1, q, e, k)
-            _, K, k1x, k1y, k2x, k2y = _curvature(x, y, X, Y)
+            curved = _curvature(x, y, X, Y)
+            _, K, k1x, k1y, k2x, k2y = curved
             M = c.EI * K
             if c.d_K > 0.0:
-                xt, yt = mixed(c.Sb, 2 * i, v, e, k)
-                Xt, Yt = mixed(c.Sb, 2 * i + 1, v, e, k)
-                M += c.d_K * (k1x * xt + k1y * yt + k2x * Xt + k2y * Yt)
+                M += c.d_K * _bending_rate(c, i, v, e, k, curved)
             M *= c.wb[i]
             spread(c.Sb, 2 * i, M * k1x, M * k1y, f, e, k)
             spread(c.Sb, 2 * i + 1, M * k2x, M * k2y, f, e, k)
@@ -221,27 +238,17 @@ def elastic_tangent(c: Any, q: Any, v: Any, elements: int, cv: float, K: Any, D:
     if c.w_end > 0.0:
         for e in range(q.shape[0]):
             w = _end_weight(c.w_end, e, q.shape[0], elements)
-            A00, A01, A10, A11 = _axial_tangent(c, q[e, 2], q[e, 3], v[e, 2], v[e, 3], cv, w)
-            D[e, 2, 2] += A00
-            D[e, 2, 3] += A01
-            D[e, 3, 2] += A10
-            D[e, 3, 3] += A11
+            add_block(D[e], 1, 1, 1.0, _axial_tangent(c, q[e, 2], q[e, 3], v[e, 2], v[e, 3], cv, w))
     for e in range(elements):
         k = e + 1 if e + 1 < q.shape[0] else 0
-        for m in range(8):
-            for n in range(8):
-                K[m, n] = 0.0
+        K[:] = 0.0
         for i in range(c.wa.shape[0]):
             x, y = mixed(c.Sa, i, q, e, k)
             xt, yt = mixed(c.Sa, i, v, e, k)
-            A00, A01, A10, A11 = _axial_tangent(c, x, y, xt, yt, cv, c.wa[i])
+            A = _axial_tangent(c, x, y, xt, yt, cv, c.wa[i])
             for m in range(4):
                 for n in range(4):
-                    w = c.Sa[i, m] * c.Sa[i, n]
-                    K[2 * m, 2 * n] += w * A00
-                    K[2 * m, 2 * n + 1] += w * A01
-                    K[2 * m + 1, 2 * n] += w * A10
-                    K[2 * m + 1, 2 * n + 1] += w * A11
+                    add_block(K, m, n, c.Sa[i, m] * c.Sa[i, n], A)
         for i in range(c.wb.shape[0]):
             x, y = mixed(c.Sb, 2 * i, q, e, k)
             X, Y = mixed(c.Sb, 2 * i + 1, q, e, k)
@@ -287,12 +294,10 @@ def elastic_tangent(c: Any, q: Any, v: Any, elements: int, cv: float, K: Any, D:
                     K[2 * m, 2 * n + 1] += ux * dy + ss * H01 + sb * J01 + bs * J10
                     K[2 * m + 1, 2 * n] += uy * dx + ss * H01 + sb * J10 + bs * J01
                     K[2 * m + 1, 2 * n + 1] += uy * dy + ss * H11 + (sb + bs) * J11
-        for m in range(4):
-            for n in range(4):
-                D[e, m, n] += K[m, n]
-                D[k, m, n] += K[4 + m, 4 + n]
-                G[e, m, n] = K[m, 4 + n]
-                N[e, m, n] = K[4 + m, n]
+        D[e] += K[:4, :4]
+        D[k] += K[4:, 4:]
+        G[e, :, :4] = K[:4, 4:]
+        N[e] = K[4:, :4]
 
 
 @compiled
@@ -327,12 +332,11 @@ def elastic_energy(c: Any, q: Any, v: Any, elements: int) -> tuple[float, float,
         for i in range(c.wb.shape[0]):
             x, y = mixed(c.Sb, 2 * i, q, e, k)
             X, Y = mixed(c.Sb, 2 * i + 1, q, e, k)
-            _, K, k1x, k1y, k2x, k2y = _curvature(x, y, X, Y)
+            curved = _curvature(x, y, X, Y)
+            K = curved[1]
             V += 0.5 * c.wb[i] * c.EI * K * K
             if c.d_K > 0.0:
-                xt, yt = mixed(c.Sb, 2 * i, v, e, k)
-                Xt, Yt = mixed(c.Sb, 2 * i + 1, v, e, k)
-                rate = k1x * xt + k1y * yt + k2x * Xt + k2y * Yt
+                rate = _bending_rate(c, i, v, e, k, curved)
                 bending += c.wb[i] * c.d_K * rate * rate
     return V, axial, bending
 

@@ -334,8 +334,7 @@ def signals(run: Run) -> dict[str, Signal]:
             found[f"{names[i]}.{key}"] = Signal(run.carried[:, k, m], si, text)
         M = given.stiffness * run.carried[:, k, 2] + given.damping * run.carried[:, k, 3]
         found[f"{names[i]}.M_decoupler"] = Signal(M, "N.m", "torque of the decoupler")
-    for i, name in enumerate(names):
-        span = f"{name}_{names[(i + 1) % len(names)]}"
+    for i, span in enumerate(unit.spans):
         found[f"{span}.F"] = Signal(means.tension[:, i], "N", "tension in the middle half of the span")
         found[f"{span}.v"] = Signal(means.velocity[:, i], "m/s", "belt speed there, in the order of the pulleys")
     found["belt.q"] = Signal(run.q, "1", "nodes: x [m], y [m], slopes")

@@ -155,9 +155,7 @@ def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> f
     n = x.q.shape[0]
     res = W.res
     m = cable.mass
-    for e in range(n):
-        for b in range(4):
-            res[e, b] = 0.0
+    res[:] = 0.0
     for e in range(n):
         k = e + 1 if e + 1 < n else 0
         for b in range(2):
@@ -174,10 +172,8 @@ def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> f
         res[k, 1] += cable.weight[2]
         res[k, 3] += cable.weight[3]
     elastic_forces(cable, x.q, x.v, n, res)
-    for i in range(x.phi.shape[0]):
-        W.res_w[i] = 0.0
-        W.pull[i, 0] = 0.0
-        W.pull[i, 1] = 0.0
+    W.res_w[:] = 0.0
+    W.pull[:] = 0.0
     place_arms(s.arms, x.arms, contact)
     contact_forces(contact, x, W.pairs, count, W.contact[0], res, W.res_w, W.pull)
     total = 0.0
@@ -210,14 +206,9 @@ def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> f
 def newton_matrix(cable: Any, contact: Any, s: Any, x: Any, count: int, cv: float, ca: float, W: Any) -> None:
     """Newton's matrix, rates weighted by `cv` and accelerations by `ca`, into W.D, G, N, F, S."""
     n = x.q.shape[0]
-    border = W.S.shape[1] - 4
-    for e in range(n):
-        for a in range(4):
-            for b in range(4):
-                W.D[e, a, b] = 0.0
-            for b in range(border):
-                W.G[e, a, 8 + b] = 0.0
-                W.F[e, 4 + b, a] = 0.0
+    W.D[:] = 0.0
+    W.G[:, :, 8:] = 0.0
+    W.F[:, 4:] = 0.0
     elastic_tangent(cable, x.q, x.v, n, cv, W.contact[2], W.D, W.G, W.N)
     for e in range(n):
         k = e + 1 if e + 1 < n else 0
@@ -231,8 +222,7 @@ def newton_matrix(cable: Any, contact: Any, s: Any, x: Any, count: int, cv: floa
     for i in range(x.phi.shape[0]):
         j = s.free[i]
         if j >= 0:
-            for k in range(border):
-                W.S[4 + j, 4 + k] = 0.0
+            W.S[4 + j, 4:] = 0.0
             k = shaft_of(s.shafts, i)
             if k >= 0:
                 W.S[4 + j, 4 + j] = s.I[i] * ca + _hung(s, x, k, W)[1] * cv
@@ -241,8 +231,7 @@ def newton_matrix(cable: Any, contact: Any, s: Any, x: Any, count: int, cv: floa
     for k in range(x.arms.shape[0]):
         i = s.arms.sheave[k]
         j = contact.arm[i]
-        for b in range(border):
-            W.S[4 + j, 4 + b] = 0.0
+        W.S[4 + j, 4:] = 0.0
         W.S[4 + j, 4 + j] = arm_slope(s.arms, x.arms, W.dry, k, cv, ca, W.pull, contact) + s.d[i] * cv
         if s.free[i] >= 0:
             W.S[4 + s.free[i], 4 + j] -= s.d[i] * cv
@@ -257,8 +246,7 @@ def _correct(s: Any, x: Any, cv: float, ca: float, W: Any) -> None:
         if s.free[i] >= 0:
             W.c[4 + s.free[i]] = W.res_w[i]
     first = W.S.shape[1] - x.arms.shape[0]
-    for k in range(x.arms.shape[0]):
-        W.c[first + k] = W.res_arm[k]
+    W.c[first:] = W.res_arm
     solve(W.D, W.G, W.N, W.F, W.S, W.res)
     for e in range(x.q.shape[0]):
         for b in range(4):
@@ -483,35 +471,23 @@ def _relax(cable: Any, contact: Any, s: Any, x: Any, ca: float, W: Any, count: A
     pairs = touching(x.contact, W.pairs)
     _residual(cable, contact, s, x, pairs, W)
     W.res[0, 0] = 0.0
-    for i in range(x.phi.shape[0]):
-        W.res_w[i] = 0.0
-    size = 0.0
-    for e in range(x.q.shape[0]):
-        for b in range(4):
-            size = max(size, abs(W.res[e, b]))
+    W.res_w[:] = 0.0
+    size = np.max(np.abs(W.res))
     newton_matrix(cable, contact, s, x, pairs, 0.0, ca, W)
     last = x.q.shape[0] - 1
-    for b in range(4):
-        W.D[0, 0, b] = 0.0
-        W.N[last, 0, b] = 0.0
-    for b in range(W.G.shape[2]):
-        W.G[0, 0, b] = 0.0
+    W.D[0, 0] = 0.0
+    W.N[last, 0] = 0.0
+    W.G[0, 0] = 0.0
     W.D[0, 0, 0] = 1.0
     for k in range(x.arms.shape[0]):
         size = max(size, abs(W.res_arm[k]))
     for j in range(W.S.shape[1] - 4 - x.arms.shape[0]):
-        for k in range(W.S.shape[1] - 4):
-            W.S[4 + j, 4 + k] = 0.0
+        W.S[4 + j, 4:] = 0.0
         W.S[4 + j, 4 + j] = 1.0
-        for e in range(x.q.shape[0]):
-            for a in range(4):
-                W.F[e, 4 + j, a] = 0.0
+        W.F[:, 4 + j] = 0.0
     factorise(W.D, W.G, W.N, W.F, W.S)
     _correct(s, x, 0.0, 0.0, W)
-    move = 0.0
-    for e in range(x.q.shape[0]):
-        for b in range(4):
-            move = max(move, abs(W.res[e, b]))
+    move = np.max(np.abs(W.res))
     first = W.S.shape[1] - x.arms.shape[0]
     for k in range(x.arms.shape[0]):
         move = max(move, abs(W.c[first + k]))

@@ -254,11 +254,10 @@ def simulate(drive: Drive, scenario: Scenario, h: float | None, progress: Progre
 
 def _recording(unit: BeltUnit, scenario: Scenario, h: float, table: Array) -> Recording:
     names = list(unit.pulleys)
-    spans = [f"{a}_{b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
     columns = [
         *((f"{n}.w", "rad/s", "speed") for n in names), *((f"{n}.M", "N.m", "torque of the belt") for n in names),
         *((f"{n}.N", "N", "normal force") for n in names), *((f"{n}.slip", "m/s", "of the rim") for n in names),
-        *((f"{s}.x", "m", "lateral displacement in the middle of the span") for s in spans),
+        *((f"{s}.x", "m", "lateral displacement in the middle of the span") for s in unit.spans),
         ("belt.v", "m/s", "transport speed"), ("belt.F", "N", "tension"), ("energy.stored", "J", ""),
         ("energy.input", "J", "work of flanges and loads"), *((f"energy.{k}", "J", "dissipated") for k in LOSSES),
     ]  # fmt: skip

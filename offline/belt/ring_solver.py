@@ -95,17 +95,11 @@ def factorise(D: Any, G: Any, N: Any, F: Any, S: Any) -> None:
     last = n - 1
     width = G.shape[2]
     p = width - 4
-    for a in range(4):
-        for b in range(4):
-            S[a, b] = D[last, a, b]
-        for b in range(8, width):
-            S[a, b - 4] = G[last, a, b]
-            S[b - 4, a] = F[last, b - 4, a]
-    for k in range(last):
-        for a in range(4):
-            for b in range(4):
-                G[k, a, 4 + b] = 0.0
-                F[k, a, b] = 0.0
+    S[:4, :4] = D[last]
+    S[:4, 4:] = G[last, :, 8:]
+    S[4:p, :4] = F[last, 4:]
+    G[:last, :, 4:8] = 0.0
+    F[:last, :4] = 0.0
     for a in range(4):
         for b in range(4):
             G[0, a, 4 + b] = N[last, a, b]
@@ -143,8 +137,7 @@ def solve(D: Any, G: Any, N: Any, F: Any, S: Any, b: Any) -> None:
     last = n - 1
     p = S.shape[1]
     c = S[p + 1]
-    for a in range(4):
-        c[a] = b[last, a]
+    c[:4] = b[last]
     for k in range(last):
         x = _times(D, k, 0, b, k), _times(D, k, 1, b, k), _times(D, k, 2, b, k), _times(D, k, 3, b, k)
         for a in range(4):
@@ -155,8 +148,7 @@ def solve(D: Any, G: Any, N: Any, F: Any, S: Any, b: Any) -> None:
         for a in range(p):
             c[a] -= _times(F, k, a, b, k)
     lu_solve(p, S.ravel(), 0, p * p, p * (p + 1))
-    for a in range(4):
-        b[last, a] = c[a]
+    b[last] = c[:4]
     for k in range(n - 2, -1, -1):
         for a in range(4):
             y = b[k, a]

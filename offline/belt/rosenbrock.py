@@ -70,24 +70,12 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
     n, k = d.n, d.r_k.size
     o = 3 * n + k
     half = 0.5 * d.l
+    for part in (W.D, W.G, W.N, W.F, W.V, W.C, W.R):
+        part[:] = 0.0
     for i in range(n):
-        for a in range(4):
-            for b in range(4):
-                W.D[i, a, b] = 0.0
-                W.G[i, a, b] = 0.0
-                W.N[i, a, b] = 0.0
-            for j in range(k):
-                W.G[i, a, 8 + j] = 0.0
-                W.F[i, 4 + j, a] = 0.0
         W.D[i, 0, 0] = W.D[i, 1, 1] = d.m * z * z
         W.D[i, 2, 2] = d.I_z * z * z
         W.D[i, 3, 3] = 1.0
-        for a in range(3):
-            for b in range(9):
-                W.V[i, a, b] = 0.0
-        for j in range(k):
-            W.C[i, 0, j] = W.C[i, 1, j] = 0.0
-            W.R[i, j, 0] = W.R[i, j, 1] = 0.0
     B, Q, U = W.B, W.Q, W.U
     for i in range(n):
         h = i - 1 if i > 0 else n - 1
@@ -201,9 +189,8 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
                 W.R[i, j, 0] = -r * (T_vn * nx + grip * ny)
                 W.R[i, j, 1] = -r * (T_vn * ny - grip * nx)
                 yields -= r * r * grip
-        for b in range(k):
-            W.P[j, b] = 0.0
-            W.S[4 + j, 4 + b] = 0.0
+        W.P[j] = 0.0
+        W.S[4 + j, 4:] = 0.0
         W.P[j, j] = yields
         W.S[4 + j, 4 + j] = d.I_k[j] * z * z - z * yields
 
@@ -252,8 +239,7 @@ def _stage(f: Any, d: Any, z: float, W: Any, r: Any, s: Any, kick: float, feed: 
     for i in range(n):
         for a in range(3):
             out[a * n + i] = W.b[i, a]
-    for j in range(k):
-        out[3 * n + j] = W.c[4 + j]
+    out[3 * n : o] = W.c[4:]
     for i in range(o):
         out[o + i] = z * out[i] - f[i] - r[i]
 
@@ -348,9 +334,8 @@ def integrate(t, t_end, y, h, tolerance, scale, times, states, d, feed, w, W, k,
         rates(t, trial, g, d, feed, w)
         for i in range(m, y.size):
             trial[i] = y[i] + 0.5 * size * (f[i] + g[i])
-        for i in range(y.size):
-            y[i] = trial[i]
-            f[i] = g[i]
+        y[:] = trial
+        f[:] = g
         while wanted < times.size and times[wanted] <= t:
             states[wanted] = y
             wanted += 1

@@ -6,7 +6,7 @@ continues from its file gives the same bits as an uninterrupted one.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -192,14 +192,15 @@ def figures(outcome: Outcome) -> dict[str, Any]:
     run, unit = outcome.run, outcome.unit
     found = signals(run, unit)
     late = run.time >= 0.8 * run.time[-1]
-    names = list(unit.pulleys)
-    spans = [f"{a}_{b}.F" for a, b in zip(names, names[1:] + names[:1], strict=True)]
+
+    def mean(key: str, names: Iterable[str]) -> dict[str, float]:
+        return {name: float(found[f"{name}.{key}"].values[late].mean()) for name in names}
+
     values: dict[str, Any] = {
         "unit": unit.name, "model": full_model(unit), "scenario": outcome.scenario.name,
         "status": "complete" if run.complete else "partial", "time_s": float(run.time[-1]),
-        "frames": int(run.time.size), "speed_rad_s": {n: float(found[f"{n}.w"].values[late].mean()) for n in names},
-        "belt_torque_Nm": {n: float(found[f"{n}.M"].values[late].mean()) for n in names},
-        "tension_N": {s[:-2]: float(found[s].values[late].mean()) for s in spans},
+        "frames": int(run.time.size), "speed_rad_s": mean("w", unit.pulleys),
+        "belt_torque_Nm": mean("M", unit.pulleys), "tension_N": mean("F", unit.spans),
     }  # fmt: skip
     if isinstance(run, drive.Run):
         rest, put_in = float(unaccounted(run.energy)[-1]), float(found["energy.input"].values[-1])

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.belt.ancf import bounding_box, mixed, spread
+from rtcvt.offline.belt.ancf import add_block, bounding_box, mixed, spread
 from rtcvt.offline.belt.compiled import compiled
 from rtcvt.offline.belt.friction import Sliding, approach, coefficient, direction, place_friction
 
@@ -178,18 +178,24 @@ def bristle(
 
 
 @compiled
+def _pressed(c: Any, P: Any, i: int, j: int) -> Any:
+    """rho, d, n, sigma, f_n, v_n and v of segment j at sheave i."""
+    rho, d, nx, ny, sigma = _locate(P, j, c.center[i, 0], c.center[i, 1])
+    vx = (1.0 - rho) * P[j, 2] + rho * P[j + 1, 2] - c.speed[i, 0]
+    vy = (1.0 - rho) * P[j, 3] + rho * P[j + 1, 3] - c.speed[i, 1]
+    v_n = vx * nx + vy * ny
+    g = d - c.radius[i]
+    return rho, d, nx, ny, sigma, c.k_c * g + (c.d_c + c.d_h * abs(g)) * v_n, v_n, vx, vy
+
+
+@compiled
 def segment(
     c: Any, x: Any, P: Any, i: int, e: int, j: int
 ) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
     """rho, d, n, sigma, f_n, f_t, v_n, v, x_cur of segment j of element e at sheave i, whose points are in `P`."""
     slip = x.contact[i, e, j, 1]
-    rho, d, nx, ny, sigma = _locate(P, j, c.center[i, 0], c.center[i, 1])
+    rho, d, nx, ny, sigma, f_n, v_n, vx, vy = _pressed(c, P, i, j)
     r = c.radius[i]
-    vx = (1.0 - rho) * P[j, 2] + rho * P[j + 1, 2] - c.speed[i, 0]
-    vy = (1.0 - rho) * P[j, 3] + rho * P[j + 1, 3] - c.speed[i, 1]
-    v_n = vx * nx + vy * ny
-    g = d - r
-    f_n = c.k_c * g + (c.d_c + c.d_h * abs(g)) * v_n
     place = 0.0
     if slip == 1.0 or slip == -1.0:
         f_t = coefficient(c.mu, c.sliding, i, e * (c.S.shape[0] - 1) + j, nx, ny) * abs(f_n) * slip
@@ -227,9 +233,7 @@ def contact_forces(c: Any, x: Any, pairs: Any, count: int, P: Any, f: Any, torqu
         k = e + 1 if e + 1 < x.q.shape[0] else 0
         o = c.offset[i]
         n_s = c.S.shape[0] - 1
-        for p in range(n_s + 1):
-            P[p, 7] = 0.0
-            P[p, 8] = 0.0
+        P[:, 7:9] = 0.0
         for j in range(n_s):
             if x.contact[i, e, j, 0] > 0.0:
                 continue
@@ -277,18 +281,13 @@ def contact_tangent(
         e = pairs[at, 1]
         k = e + 1 if e + 1 < x.q.shape[0] else 0
         border = 4 + free[i]
-        for a in range(8):
-            V[4, a] = 0.0
-            V[5, a] = 0.0
-            for b in range(8):
-                K[a, b] = 0.0
+        V[4:6] = 0.0
+        K[:] = 0.0
         turning = _pair_tangent(c, x, i, e, cv, P, B, K, V)
-        for a in range(4):
-            for b in range(4):
-                D[e, a, b] += K[a, b]
-                D[k, a, b] += K[4 + a, 4 + b]
-                G[e, a, b] += K[a, 4 + b]
-                N[e, a, b] += K[4 + a, b]
+        D[e] += K[:4, :4]
+        D[k] += K[4:, 4:]
+        G[e, :, :4] += K[:4, 4:]
+        N[e] += K[4:, :4]
         if border >= 4:
             for a in range(4):
                 G[e, a, 4 + border] += V[4, a]
@@ -456,16 +455,12 @@ def _pair_tangent(c: Any, x: Any, i: int, e: int, cv: float, P: Any, B: Any, K: 
                 ty = P[p, 5]
                 fs = o * (fx * tx + fy * ty) / (P[p, 6] * P[p, 6])
                 fm = o * (fy * tx - fx * ty) / (P[p, 6] * P[p, 6])
-                H00 = -fm * ty * ty - 2.0 * fs * tx * ty
                 H01 = fm * tx * ty + fs * (tx * tx - ty * ty)
-                H11 = -fm * tx * tx + 2.0 * fs * tx * ty
+                H = (-fm * ty * ty - 2.0 * fs * tx * ty, H01, H01, -fm * tx * tx + 2.0 * fs * tx * ty)
                 for a in range(4):
                     for b in range(4):
                         s = c.dS[p, a] * c.dS[p, b]
-                        K[2 * a, 2 * b] += s * H00
-                        K[2 * a, 2 * b + 1] += s * H01
-                        K[2 * a + 1, 2 * b] += s * H01
-                        K[2 * a + 1, 2 * b + 1] += s * H11
+                        add_block(K, a, b, s, H)
     return turning
 
 
@@ -496,12 +491,10 @@ def post_newton(c: Any, L: float, x: Any, start: Any, P: Any) -> float:
 def _post_newton(c: Any, x: Any, i: int, e: int, start: Any, P: Any) -> float:
     state = x.contact
     n_s = c.S.shape[0] - 1
-    cx = c.center[i, 0]
-    cy = c.center[i, 1]
     segment_points(c, x, i, e, P)
     error = 0.0
     for j in range(n_s):
-        rho, d, nx, ny, sigma = _locate(P, j, cx, cy)
+        rho, d, nx, ny, sigma, f_n, _, vx, vy = _pressed(c, P, i, j)
         gap = d - c.radius[i]
         if (gap > 0.0) != (state[i, e, j, 0] > 0.0):
             error += abs(gap - state[i, e, j, 0]) * c.k_c
@@ -509,10 +502,6 @@ def _post_newton(c: Any, x: Any, i: int, e: int, start: Any, P: Any) -> float:
         if gap > 0.0:
             state[i, e, j, 1] = UNDEFINED
             continue
-        vx = (1.0 - rho) * P[j, 2] + rho * P[j + 1, 2] - c.speed[i, 0]
-        vy = (1.0 - rho) * P[j, 3] + rho * P[j + 1, 3] - c.speed[i, 1]
-        v_n = vx * nx + vy * ny
-        f_n = c.k_c * gap + (c.d_c + c.d_h * abs(gap)) * v_n
         place = c.radius[i] * (np.arctan2(ny, nx) - x.phi[i]) + sigma * rho * c.L_seg
         v_t = vy * nx - vx * ny - c.radius[i] * x.w[i]
         mu = coefficient(c.mu, c.sliding, i, e * n_s + j, nx, ny)
@@ -532,8 +521,7 @@ def segment_forces(c: Any, x: Any, P: Any, out: Any) -> None:
         for e in range(x.contact.shape[1]):
             segment_points(c, x, i, e, P)
             for j in range(c.S.shape[0] - 1):
-                for m in range(4):
-                    out[i, e, j, m] = 0.0
+                out[i, e, j] = 0.0
                 if x.contact[i, e, j, 0] > 0.0:
                     continue
                 _, d, _, _, _, f_n, f_t, _, _, _, place = segment(c, x, P, i, e, j)

@@ -69,17 +69,15 @@ def figures(r: Result) -> dict[str, float]:
     """
     unit, late = r.case.unit, r.time >= 0.96 * r.time[-1]
     values = {}
-    names = list(unit.pulleys)
-    spans = [f"{a}_{b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
 
     def mean(name: str) -> float:
         return float(np.mean(r.series[name][late]))
 
-    for name in names:
+    for name in unit.pulleys:
         values[f"{name}.w [rad/s]"] = mean(f"{name}.w")
         values[f"{name}.M [N.m]"] = mean(f"{name}.M")
-    T, v = [mean(f"{s}.F") for s in spans], [abs(mean(f"{s}.v")) for s in spans]
-    for s, force in zip(spans, T, strict=True):
+    T, v = [mean(f"{s}.F") for s in unit.spans], [abs(mean(f"{s}.v")) for s in unit.spans]
+    for s, force in zip(unit.spans, T, strict=True):
         values[f"{s}.F [N]"] = force
     values["creep"] = (max(v) - min(v)) / max(v)
     values["from strain"] = (max(T) - min(T)) / (max(T) + unit.belt.EA)

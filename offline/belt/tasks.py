@@ -18,23 +18,17 @@ from rtcvt.offline.belt.runs import SAMPLE, changed, estimated, figures, full_mo
 from rtcvt.offline.belt.verification import verify
 from rtcvt.offline.speed_map import map_page, speed_map
 from rtcvt.recording import HDF5, require_ending, require_writable, write_recording
-from rtcvt.scenario import chosen_scenario
+from rtcvt.scenario import Scenario, chosen_scenario
 from rtcvt.simulate import uneven
 
 
 def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:
     """Full model of a belt drive over one of its scenarios."""
     drive, given_table = estimated(drive)
-    if given["model"] == "moving":
-        return _simulate_moving(drive, given, progress)
     full_model(drive)
-    chosen = chosen_scenario(drive, given["scenario"])
-    if given["duration"] is not None:
-        chosen = chosen.model_copy(update={"duration": given["duration"]})
+    chosen = _scenario(drive, given)
     drive = changed(drive, elements=given["elements"], step=given["step"])
-    path = given["output"] or Path(f"{drive.name}_{chosen.name}.h5".replace(" ", "_"))
-    require_ending(path, HDF5)
-    require_writable(path, given["figures"])
+    path = _path(given, f"{drive.name}_{chosen.name}.h5")
     last = round(1e3 * chosen.duration)
     outcome = simulate_full(
         drive, chosen, path, resume=given["resume"], progress=lambda t, _: progress(chosen.name, round(1e3 * t), last)
@@ -62,17 +56,28 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
     return Run(path, found, lines, interrupted=found["status"] == "partial")
 
 
-def _simulate_moving(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:
+def _scenario(drive: BeltUnit, given: Mapping[str, Any]) -> Scenario:
+    """The scenario that the options name, of their duration."""
+    chosen = chosen_scenario(drive, given["scenario"])
+    return chosen if given["duration"] is None else chosen.model_copy(update={"duration": given["duration"]})
+
+
+def _path(given: Mapping[str, Any], name: str) -> Path:
+    """The file of a run, by default of this name, which can be written."""
+    path = given["output"] or Path(name.replace(" ", "_"))
+    require_ending(path, HDF5)
+    require_writable(path, given["figures"])
+    return path
+
+
+def simulate_moving(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:
     """Belt with lateral motion and one tension over a scenario."""
+    drive, _ = estimated(drive)
     for key in ("elements", "resume"):
         if given[key]:
             raise InputError(f"--{key}", "model", "moving", "full: moving has the key functions of the table moving")
-    chosen = chosen_scenario(drive, given["scenario"])
-    if given["duration"] is not None:
-        chosen = chosen.model_copy(update={"duration": given["duration"]})
-    path = given["output"] or Path(f"{drive.name}_{chosen.name}_moving.h5".replace(" ", "_"))
-    require_ending(path, HDF5)
-    require_writable(path, given["figures"])
+    chosen = _scenario(drive, given)
+    path = _path(given, f"{drive.name}_{chosen.name}_moving.h5")
     begun = time.perf_counter()
     run = moving_run.simulate(moving_run.build(drive), chosen, given["step"], progress)
     write_recording(path, run, "belt drive, full model")

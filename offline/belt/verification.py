@@ -229,8 +229,6 @@ def compare(
     at = np.round(full.time / fast.step).astype(int)
     used = (at < fast.time.size) & (abs(at * fast.step - full.time) < 1e-6)
     at = at[used]
-    names = list(unit.pulleys)
-    spans = [f"{a}_{b}.F" for a, b in zip(names, names[1:] + names[:1], strict=True)]
     pairs: dict[str, tuple[Array, Array]] = {}
     kinds: dict[str, str] = {}
     for name, pulley in unit.pulleys.items():
@@ -253,7 +251,7 @@ def compare(
             w, M = full.series[f"{name}.w"][used], full.series[f"{name}.M"][used]
             tau = _belt_torque(pulley, w, 0.0, full.time[used]) - M
             pairs[f"{name}.tau"], kinds[f"{name}.tau"] = (tau, fast[f"{name}.tau"][at]), "torque"
-    for span in spans:
+    for span in (f"{name}.F" for name in unit.spans):
         pairs[span], kinds[span] = (full.series[span][used], fast[span][at]), "tension"
     largest = {k: max(float(np.max(abs(pairs[n][0]))) for n in pairs if kinds[n] == k) for k in set(kinds.values())}
     errors = []
@@ -379,8 +377,9 @@ def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None, seed:
 # --- printed results of the sources
 
 
-def _late(r: Result, name: str, share: float = 0.1) -> float:
-    return float(np.mean(r.series[name][r.time >= (1.0 - share) * r.time[-1]]))
+def _late(r: Result, name: str) -> float:
+    """Mean of the last tenth of a run."""
+    return float(np.mean(r.series[name][r.time >= 0.9 * r.time[-1]]))
 
 
 def _near(section: str, about: str, printed: float, value: float, unit: str, within: float) -> Quote:
@@ -485,8 +484,8 @@ def capstan_curve(r: Result, mu: float) -> tuple[Array, Array, Array]:
     low, high = path.arc(0)
     s, F = r.fields["belt.s"][-1], r.fields["belt.F"][-1]
     on = (s >= low) & (s <= high)
-    names = list(r.case.unit.pulleys)
-    before, after = (float(r.series[f"{a}_{b}.F"][-1]) for a, b in ((names[-1], names[0]), (names[0], names[1])))
+    spans = r.case.unit.spans
+    before, after = (float(r.series[f"{span}.F"][-1]) for span in (spans[-1], spans[0]))
     if before < after:  # the slack span ends here: it runs against the order of the pulleys
         phi = (s[on] - low) / path.radius[0]
         slack, tight = before, after

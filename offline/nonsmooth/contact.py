@@ -13,9 +13,9 @@ block. Without friction it converges for every solvable problem, since G is symm
 Tseng 1992). With friction it is a contraction for small mu only; in practice it converges far beyond.
 
 Sparse matrices. In a chain of bodies a contact acts on its neighbours only. `Rows` stores the non-zero entries of each
-row of G; sweeps, error and Jacobian are the same code for both (`newton_rows`). Newton's systems are banded then, also
-for a closed chain: contacts are numbered from one place alternately in the two directions, 0, n - 1, 1, n - 2, ... They
-are solved without exchange of rows, since J differs from a positive definite matrix only by terms of slipping contacts,
+row of G, or all of a dense one. Newton's systems of a chain are banded (`newton_rows`), also of a closed one: contacts
+are numbered from one place alternately in the two directions, 0, n - 1, 1, n - 2, ... They are solved without exchange
+of rows, since J differs from a positive definite matrix only by terms of slipping contacts,
 of the order mu.
 
 Newton: generalised Jacobian of ``L - prox(L - r gamma)``, as in eqs. (5.45)-(5.48), and with friction as in Alart and
@@ -27,8 +27,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 from numpy.typing import ArrayLike, NDArray
 
 from rtcvt.errors import InputError
@@ -64,43 +62,12 @@ def work(m: int, w: int, h: int) -> Work:
     return Work(np.zeros((m, 2)), np.zeros((m, w)), np.zeros((m, 2 * h + 1)), np.zeros(m), np.zeros(m))
 
 
-# How the solvers read G: dense (m, m) or `Rows`; the place of column `own` + b among the entries of a row is `_slot`.
-
-
-def _value(G: Any, i: int, a: int) -> Any:
-    return G.value[i, a] if isinstance(G, Rows) else G[i, a]
-
-
-def _width(G: Any, i: int) -> Any:
-    return G.entries[i] if isinstance(G, Rows) else G.shape[1]
-
-
-def _column(G: Any, i: int, a: int) -> Any:
-    return G.column[i, a] if isinstance(G, Rows) else a
-
-
-def _slot(G: Any, own: int, b: int) -> Any:
-    return b if isinstance(G, Rows) else own + b
-
-
-@overload(_value, inline="always")
-def _value_of(G, i, a):
-    return (lambda G, i, a: G.value[i, a]) if isinstance(G, types.BaseTuple) else (lambda G, i, a: G[i, a])
-
-
-@overload(_width, inline="always")
-def _width_of(G, i):
-    return (lambda G, i: G.entries[i]) if isinstance(G, types.BaseTuple) else (lambda G, i: G.shape[1])
-
-
-@overload(_column, inline="always")
-def _column_of(G, i, a):
-    return (lambda G, i, a: G.column[i, a]) if isinstance(G, types.BaseTuple) else (lambda G, i, a: a)
-
-
-@overload(_slot, inline="always")
-def _slot_of(G, own, b):
-    return (lambda G, own, b: b) if isinstance(G, types.BaseTuple) else (lambda G, own, b: own + b)
+def dense_rows(G: Array, d: int) -> Rows:
+    """A dense matrix as `Rows`."""
+    m = len(G)
+    own = np.arange(m) // (1 + d) * (1 + d)
+    column = (own[:, None] + np.arange(m)) % m
+    return Rows(np.full(m, m), column, np.take_along_axis(G, column, axis=1))
 
 
 @dataclass(frozen=True)
@@ -179,18 +146,18 @@ def _factors(G, d, r):
     for k in range(r.shape[0]):
         i = k * (1 + d)
         for b in range(1 + d):
-            largest = max(largest, _value(G, i + b, _slot(G, i, b)))
+            largest = max(largest, G.value[i + b, b])
     if largest == 0.0:
         largest = 1.0
     for k in range(r.shape[0]):
         i = k * (1 + d)
-        normal = _value(G, i, _slot(G, i, 0))
+        normal = G.value[i, 0]
         tangential = 0.0
         if d == 1:
-            tangential = _value(G, i + 1, _slot(G, i, 1))
+            tangential = G.value[i + 1, 1]
         elif d == 2:
-            a, e = _value(G, i + 1, _slot(G, i, 1)), _value(G, i + 2, _slot(G, i, 2))
-            b = _value(G, i + 1, _slot(G, i, 2))
+            a, e = G.value[i + 1, 1], G.value[i + 2, 2]
+            b = G.value[i + 1, 2]
             tangential = 0.5 * (a + e) + np.hypot(0.5 * (a - e), b)
         r[k, 0] = 1.0 / (normal if normal > 1e-14 * largest else largest)
         r[k, 1] = 1.0 / (tangential if tangential > 1e-14 * largest else largest)
@@ -199,8 +166,8 @@ def _factors(G, d, r):
 @compiled
 def _row(G, c, L, i):
     s = c[i]
-    for a in range(_width(G, i)):
-        s += _value(G, i, a) * L[_column(G, i, a)]
+    for a in range(G.entries[i]):
+        s += G.value[i, a] * L[G.column[i, a]]
     return s
 
 
@@ -260,11 +227,11 @@ def _linearised(G, c, mu, lower, d, r, L, J, F):
         gamma = _row(G, c, L, i)
         if L[i] - r[k, 0] * gamma > lower[k]:
             F[i] = r[k, 0] * gamma
-            for j in range(_width(G, i)):
-                J[i, j] = r[k, 0] * _value(G, i, j)
+            for j in range(G.entries[i]):
+                J[i, j] = r[k, 0] * G.value[i, j]
         else:
             F[i] = L[i] - lower[k]
-            J[i, _slot(G, i, 0)] = 1.0
+            J[i, 0] = 1.0
         if d == 0:
             continue
         radius = mu[k] * abs(L[i])
@@ -277,24 +244,24 @@ def _linearised(G, c, mu, lower, d, r, L, J, F):
         if length <= radius and radius > 0.0:
             for a in range(1, 1 + d):
                 F[i + a] = r[k, 1] * (g_1 if a == 1 else g_2)
-                for j in range(_width(G, i)):
-                    J[i + a, j] = r[k, 1] * _value(G, i + a, j)
+                for j in range(G.entries[i]):
+                    J[i + a, j] = r[k, 1] * G.value[i + a, j]
             continue
         n_1 = x_1 / length if length > 0.0 else 0.0
         n_2 = x_2 / length if length > 0.0 else 0.0
         F[i + 1] = L[i + 1] - radius * n_1
-        J[i + 1, _slot(G, i, 1)] = 1.0
-        J[i + 1, _slot(G, i, 0)] = -slope * n_1
+        J[i + 1, 1] = 1.0
+        J[i + 1, 0] = -slope * n_1
         if d == 2:
             F[i + 2] = L[i + 2] - radius * n_2
-            J[i + 2, _slot(G, i, 2)] = 1.0
-            J[i + 2, _slot(G, i, 0)] = -slope * n_2
+            J[i + 2, 2] = 1.0
+            J[i + 2, 0] = -slope * n_2
             # The derivative of x / |x| is the projector across x, over |x|.
             share = radius / length if length > 0.0 else 0.0
-            for j in range(_width(G, i)):
-                at = _column(G, i, j)
-                dx_1 = (1.0 if at == i + 1 else 0.0) - r[k, 1] * _value(G, i + 1, j)
-                dx_2 = (1.0 if at == i + 2 else 0.0) - r[k, 1] * _value(G, i + 2, j)
+            for j in range(G.entries[i]):
+                at = G.column[i, j]
+                dx_1 = (1.0 if at == i + 1 else 0.0) - r[k, 1] * G.value[i + 1, j]
+                dx_2 = (1.0 if at == i + 2 else 0.0) - r[k, 1] * G.value[i + 2, j]
                 along = n_1 * dx_1 + n_2 * dx_2
                 J[i + 1, j] -= share * (dx_1 - n_1 * along)
                 J[i + 2, j] -= share * (dx_2 - n_2 * along)
@@ -314,8 +281,8 @@ def _half_width(G, m, d):
     most = 0
     for i in range(m):
         here = _folded(i, m, d)
-        for a in range(_width(G, i)):
-            most = max(most, abs(here - _folded(_column(G, i, a), m, d)))
+        for a in range(G.entries[i]):
+            most = max(most, abs(here - _folded(G.column[i, a], m, d)))
     return most
 
 
@@ -327,8 +294,8 @@ def _solve_band(G, J, F, d, h, band, y):
         row = _folded(i, m, d)
         for a in range(2 * h + 1):
             band[row, a] = 0.0
-        for a in range(_width(G, i)):
-            band[row, _folded(_column(G, i, a), m, d) - row + h] = J[i, a]
+        for a in range(G.entries[i]):
+            band[row, _folded(G.column[i, a], m, d) - row + h] = J[i, a]
         y[row] = F[i]
     for p in range(m):
         pivot = band[p, h]
@@ -390,7 +357,7 @@ def newton_rows(G, c, mu, lower, d, L, level, limit, w):
     while not error <= level and steps < limit and error < np.inf:
         steps += 1
         for i in range(m):
-            for a in range(_width(G, i)):
+            for a in range(G.entries[i]):
                 w.J[i, a] = 0.0
         _linearised(G, c, mu, lower, d, r, L, w.J, F)
         accepted = 2 * h + 1 <= w.band.shape[1] and _solve_band(G, w.J, F, d, h, w.band, trial)
@@ -411,16 +378,16 @@ def newton_rows(G, c, mu, lower, d, L, level, limit, w):
     return first, steps, error
 
 
-def _start(problem: ContactProblem, start: ArrayLike | None) -> tuple[Array, Array]:
-    """First impulses, and factors r of shape (k, 2)."""
-    r = np.empty((problem.mu.size, 2))
-    _factors(problem.G, problem.d, r)
+def _start(problem: ContactProblem, start: ArrayLike | None) -> tuple[Array, tuple[Any, ...]]:
+    """First impulses, and the arguments of the kernels with factors r of shape (k, 2)."""
+    r, G = np.empty((problem.mu.size, 2)), dense_rows(problem.G, problem.d)
+    _factors(G, problem.d, r)
     L = np.zeros(problem.c.size) if start is None else np.array(start, dtype=np.float64)
     if L.shape != problem.c.shape:
         raise InputError("contact problem", "shape of start", L.shape, f"({problem.c.size},)")
     normal = slice(None, None, 1 + problem.d)
     L[normal] = np.maximum(L[normal], problem.lower)
-    return L, r
+    return L, (G, problem.c, problem.mu, problem.lower, problem.d, r)
 
 
 def fixed_point(
@@ -445,8 +412,8 @@ def fixed_point(
         If the tolerance is not reached.
     """
     p = problem
-    L, r = _start(p, start)
-    sweeps, error = _sweeps(p.G, p.c, p.mu, p.lower, p.d, r, L, tolerance * p.speed, limit)
+    L, data = _start(p, start)
+    sweeps, error = _sweeps(*data, L, tolerance * p.speed, limit)
     if not error <= tolerance * p.speed:
         raise ConvergenceError(
             f"contact fixed point: residual {error / p.speed:.1e} after {sweeps} sweeps, wanted {tolerance:.1e}: "
@@ -468,17 +435,16 @@ def newton(
         If the tolerance is not reached.
     """
     p = problem
-    L, r = _start(p, start)
-    m = L.size
-    J, F = np.empty((m, m)), np.empty(m)
-    data = (p.G, p.c, p.mu, p.lower, p.d, r)
+    L, data = _start(p, start)
+    entries, J, F = np.empty_like(p.G), np.empty_like(p.G), np.empty_like(L)
     normal = slice(None, None, 1 + p.d)
     error = _error(*data, L)
     steps = 0
     while not error <= tolerance * p.speed and steps < limit and error < np.inf:
         steps += 1
-        J[:] = 0.0
-        _linearised(*data, L, J, F)
+        entries[:] = 0.0
+        _linearised(*data, L, entries, F)
+        np.put_along_axis(J, data[0].column, entries, axis=1)
         accepted = False
         for solve in (np.linalg.solve, _least):
             try:

@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import compiled
-from rtcvt.offline.pushbelt.contact.element_element import gaps, joint
-from rtcvt.offline.pushbelt.contact.element_ring import project, saddle
+from rtcvt.offline.pushbelt.contact.element_element import gaps, joint, relative
+from rtcvt.offline.pushbelt.contact.element_ring import Band, foot_of, saddle
+from rtcvt.offline.pushbelt.contact.elements import Elements
+from rtcvt.offline.pushbelt.planar.model import directions
 from rtcvt.offline.pushbelt.ring.ring import N_SHAPE, ring, shape_of
 from rtcvt.offline.pushbelt.run.reading import figures, open_run, run_of
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS, push_force
@@ -101,32 +103,26 @@ def contact_gaps(b: Belt, q: Array, q_R: Array, s_R: Array) -> dict[str, Array]:
     q : (n, N_E, 3); q_R : (n, N_B, 5); s_R : (n, N_E), see `planar.model.State`
     """
     R = ring(b)
-    found = np.empty((len(GAPS), *s_R.shape))
-    _gaps(joint(b), R, saddle(b, R), q, q_R, s_R, np.empty(R.N_B), np.empty(R.N_B), np.empty((R.N_B, N_SHAPE)), found)
+    found, angle = np.empty((len(GAPS), *s_R.shape)), np.empty((2, max(R.N_B, s_R.shape[1])))
+    _gaps(joint(b), R, saddle(b, R), q, q_R, s_R, *angle, np.empty((R.N_B, N_SHAPE)), found)
     return dict(zip(GAPS, found, strict=True))
 
 
 @compiled
 def _gaps(J, R, p, q, q_R, s_R, cs, sn, shape, out):
-    N_E = q.shape[1]
+    N_E, N_B = q.shape[1], R.N_B
+    band = Band(R, shape, shape, shape)
     for n in range(q.shape[0]):
-        for k in range(R.N_B):
-            cs[k] = np.cos(q_R[n, k, 2])
-            sn[k] = np.sin(q_R[n, k, 2])
+        directions(q_R[n], cs[:N_B], sn[:N_B])
         shape_of(R, q_R[n], cs, sn, shape)
+        directions(q[n], cs[:N_E], sn[:N_E])
+        el = Elements(q[n], q[n], cs, sn)
         for i in range(N_E):
-            j = (i + 1) % N_E
-            c_j, s_j = np.cos(q[n, j, 2]), np.sin(q[n, j, 2])
-            x, y = q[n, i, 0] - q[n, j, 0], q[n, i, 1] - q[n, j, 1]
-            turn = q[n, i, 2] - q[n, j, 2]
-            found = gaps(J, c_j * x + s_j * y, c_j * y - s_j * x, np.cos(turn), np.sin(turn))
+            dx, dy, c, s = relative(q[n], cs, sn, i, (i + 1) % N_E)
+            found = gaps(J, dx, dy, c, s)
             out[0, n, i], out[1, n, i] = found[0], found[1]
-            c_i, s_i = np.cos(q[n, i, 2]), np.sin(q[n, i, 2])
-            for ear in range(2):
-                height = p.y_E if ear else p.y_S
-                x, y = q[n, i, 0] + c_i * p.x - s_i * height, q[n, i, 1] + s_i * p.x + c_i * height
-                e_n = project(R, shape, s_R[n, i], x, y)[1]
-                out[2 + ear, n, i] = (e_n if ear else -e_n) - R.h2
+            out[2, n, i] = -foot_of(band, el, i, p.x, p.y_S, s_R[n, i]).e_n - R.h2
+            out[3, n, i] = foot_of(band, el, i, p.x, p.y_E, s_R[n, i]).e_n - R.h2
 
 
 def _flank_gap(b: Belt, q: Array, apex: Array) -> Array:

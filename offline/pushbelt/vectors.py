@@ -100,6 +100,18 @@ def mirrored(sigma, a):
 
 
 @inlined
+def seen(A, a):
+    """Components of a along three vectors."""
+    return dot(A[0], a), dot(A[1], a), dot(A[2], a)
+
+
+@inlined
+def image(A, a):
+    """The vector whose components along three vectors are a."""
+    return moved(moved(times(a[0], A[0]), a[1], A[1]), a[2], A[2])
+
+
+@inlined
 def to_inertial(R, i, a):
     """R a of element i."""
     return (

@@ -242,8 +242,7 @@ def forces(rod: Any, q: Any, u: Any, F: Any) -> float:
     -------
     float : power of the damping [W], 2 D_SE
     """
-    for i in range(q.size):
-        F[i] = 0.0
+    F[:] = 0.0
     power = 0.0
     for n in range(rod.N):
         power += _edge(rod, q, u, n, 1.0, F)

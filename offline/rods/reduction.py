@@ -358,8 +358,7 @@ def _march(
             c = flow(R, a, d, e)
         if step > 0:
             if moving:  # the implicit half of the gyroscopic forces, which change b by some 1e-3
-                for i in range(k):
-                    before[i] = b[i]
+                before[:] = b
                 for _ in range(3):
                     v = accelerate(R, p, b, f, d, e, c, g)
                     for i in range(k):
@@ -368,9 +367,8 @@ def _march(
                 for i in range(k):
                     b[i] += half * f[i]
             if keep > 0 and step % keep == 0:
-                for i in range(k):
-                    a_s[step // keep - 1, i] = a[i]
-                    b_s[step // keep - 1, i] = b[i]
+                a_s[step // keep - 1] = a
+                b_s[step // keep - 1] = b
                 v_s[step // keep - 1] = v
         if step < steps:
             if moving:

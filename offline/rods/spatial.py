@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.vectors import cross, dot, image, minus, plus, scaled, seen, times
 from rtcvt.offline.rods.compiled import compiled, inlined
 from rtcvt.offline.rods.statics import newton
 
@@ -118,10 +119,9 @@ def mass(rod: SpatialRod) -> Array:
 def mass_matrix(rod: SpatialRod, q: Array) -> Array:
     """Mass matrix (size, size) of (6.86), for q'."""
     M = np.diag(mass(rod))
-    T = np.empty((3, 3))
     for n in range(rod.N):
         i = 6 * n + 3
-        _rates(q[i + 1], q[i + 2], T)
+        T = np.array(_rates(q[i + 1], q[i + 2]))
         M[i : i + 3, i : i + 3] = T.T @ M[i : i + 3, i : i + 3] @ T
     return M
 
@@ -133,74 +133,72 @@ def embedded(q: Array) -> Array:
     return out
 
 
-@compiled
-def _rates(beta: float, gamma: float, T: Any) -> None:
-    """T of phi' -> omega in the frame of the section."""
-    cb = np.cos(beta)
-    cg = np.cos(gamma)
-    sg = np.sin(gamma)
-    T[0, 0] = cb * cg
-    T[0, 1] = sg
-    T[0, 2] = 0.0
-    T[1, 0] = -cb * sg
-    T[1, 1] = cg
-    T[1, 2] = 0.0
-    T[2, 0] = np.sin(beta)
-    T[2, 1] = 0.0
-    T[2, 2] = 1.0
-
-
-@compiled
-def _frame(q: Any, i: int, A: Any) -> None:
-    """A of (6.16) at the angles q[i], q[i + 1], q[i + 2]."""
-    ca = np.cos(q[i])
-    sa = np.sin(q[i])
-    cb = np.cos(q[i + 1])
-    sb = np.sin(q[i + 1])
-    cg = np.cos(q[i + 2])
-    sg = np.sin(q[i + 2])
-    A[0, 0] = cb * cg
-    A[0, 1] = -cb * sg
-    A[0, 2] = sb
-    A[1, 0] = ca * sg + sa * sb * cg
-    A[1, 1] = ca * cg - sa * sb * sg
-    A[1, 2] = -sa * cb
-    A[2, 0] = sa * sg - ca * sb * cg
-    A[2, 1] = sa * cg + ca * sb * sg
-    A[2, 2] = ca * cb
+@inlined
+def axes(ca: float, sa: float, cb: float, sb: float, cg: float, sg: float) -> Any:
+    """Columns t, n, b of A of (6.16) by cosines and sines of alpha, beta and gamma."""
+    t = (cb * cg, ca * sg + sa * sb * cg, sa * sg - ca * sb * cg)
+    return t, (-cb * sg, ca * cg - sa * sb * sg, sa * cg + ca * sb * sg), (sb, -sa * cb, ca * cb)
 
 
 @inlined
-def _bent(rod: Any, q: Any, n: int, back: Any, fore: Any) -> float:
-    """Angles before and after vertex n; returns the length of the vertex, 0 at a free end."""
+def turns(cb: float, sb: float, cg: float, sg: float) -> Any:
+    """Rows of T of phi' -> omega in the frame of the section, by cosines and sines of beta and gamma."""
+    return (cb * cg, sg, 0.0), (-cb * sg, cg, 0.0), (sb, 0.0, 1.0)
+
+
+@inlined
+def _rates(beta: float, gamma: float) -> Any:
+    """`turns` at angles."""
+    return turns(np.cos(beta), np.sin(beta), np.cos(gamma), np.sin(gamma))
+
+
+@inlined
+def _vector(a: Any, i: int) -> Any:
+    """The vector in a from entry i on."""
+    return a[i], a[i + 1], a[i + 2]
+
+
+@inlined
+def _add(v: Any, a: Any, i: int) -> None:
+    """Add a vector to a from entry i on."""
+    a[i] += v[0]
+    a[i + 1] += v[1]
+    a[i + 2] += v[2]
+
+
+@inlined
+def _edge(rod: Any, q: Any, i: int, j: int) -> Any:
+    """Axes of the section of the edge from the vertex at i to that at j, its d in these axes, and its strain."""
+    alpha, beta, gamma = _vector(q, i + 3)
+    A = axes(np.cos(alpha), np.sin(alpha), np.cos(beta), np.sin(beta), np.cos(gamma), np.sin(gamma))
+    d = seen(A, minus(_vector(q, j), _vector(q, i)))
+    return A, d, (d[0] / rod.ds - 1.0, d[1] / rod.ds, d[2] / rod.ds)
+
+
+@inlined
+def _bent(rod: Any, q: Any, n: int) -> Any:
+    """Length of vertex n, 0 at a free end, and the angles before and after it."""
     i = 6 * n + 3
     dv = rod.ds
-    for k in range(3):
-        if n > 0:
-            back[k] = q[i - 6 + k]
-        elif rod.closed:
-            back[k] = q[q.size - 3 + k]
-        else:
-            back[k] = rod.angle[0, k]
-        fore[k] = q[i + k] if i < q.size else rod.angle[1, k]
-    if n == 0:
-        if rod.closed:
-            back[2] -= rod.turn
-        else:
-            dv = 0.5 * rod.ds * rod.held[0]
-    if i >= q.size:
+    back, fore = _vector(rod.angle[0], 0), _vector(rod.angle[1], 0)
+    if n > 0:
+        back = _vector(q, i - 6)
+    elif rod.closed:
+        back = minus(_vector(q, q.size - 3), (0.0, 0.0, rod.turn))
+    else:
+        dv = 0.5 * rod.ds * rod.held[0]
+    if i < q.size:
+        fore = _vector(q, i)
+    else:
         dv = 0.5 * rod.ds * rod.held[1]
-    return dv
+    return dv, back, fore
 
 
-@compiled
-def _curvature(back: Any, fore: Any, dv: float, T: Any, kappa: Any) -> None:
-    """kappa of (6.28) and T at the mean angles."""
-    _rates(0.5 * (back[1] + fore[1]), 0.5 * (back[2] + fore[2]), T)
-    for j in range(3):
-        kappa[j] = 0.0
-        for k in range(3):
-            kappa[j] += T[j, k] * (fore[k] - back[k]) / dv
+@inlined
+def _curvature(back: Any, fore: Any, dv: float) -> Any:
+    """Rows of T at the mean angles, and kappa of (6.28)."""
+    T = _rates(0.5 * (back[1] + fore[1]), 0.5 * (back[2] + fore[2]))
+    return T, seen(T, times(1.0 / dv, minus(fore, back)))
 
 
 @compiled
@@ -217,100 +215,62 @@ def forces(rod: Any, q: Any, u: Any, F: Any) -> float:
     -------
     float : power of the damping [W], 2 D_SE
     """
-    A = np.empty((3, 3))
-    T = np.empty((3, 3))
-    d = np.empty(3)
-    e = np.empty(3)
-    N = np.empty(3)
-    back = np.empty(3)
-    fore = np.empty(3)
     power = 0.0
-    for i in range(q.size):
-        F[i] = 0.0
+    F[:] = 0.0
     for n in range(rod.N):
         i = 6 * n
         j = i + 6 if i + 6 < q.size else 0
-        _frame(q, i + 3, A)
-        for k in range(3):
-            d[k] = 0.0
-            e[k] = 0.0
-            for m in range(3):
-                d[k] += A[m, k] * (q[j + m] - q[i + m])
-                e[k] += A[m, k] * (u[j + m] - u[i + m])
-        wx = u[i + 3]
-        wy = u[i + 4]
-        wz = u[i + 5]
-        e[0] -= wy * d[2] - wz * d[1]
-        e[1] -= wz * d[0] - wx * d[2]
-        e[2] -= wx * d[1] - wy * d[0]
-        for k in range(3):
-            rate = e[k] / rod.ds
-            power += 2.0 * rod.c[k] * rate * rate * rod.ds
-            N[k] = rod.strain[k] * (d[k] / rod.ds - (1.0 if k == 0 else 0.0)) + 2.0 * rod.c[k] * rate
-        for m in range(3):
-            f = A[m, 0] * N[0] + A[m, 1] * N[1] + A[m, 2] * N[2]
-            F[i + m] += f
-            F[j + m] -= f
-        _rates(q[i + 4], q[i + 5], T)
-        mx = d[1] * N[2] - d[2] * N[1]
-        my = d[2] * N[0] - d[0] * N[2]
-        mz = d[0] * N[1] - d[1] * N[0]
-        for k in range(3):
-            F[i + 3 + k] += T[0, k] * mx + T[1, k] * my + T[2, k] * mz
+        A, d, strain = _edge(rod, q, i, j)
+        moving = minus(seen(A, minus(_vector(u, j), _vector(u, i))), cross(_vector(u, i + 3), d))
+        rate = times(1.0 / rod.ds, moving)
+        damper = scaled(times(2.0, rod.c), rate)
+        power += rod.ds * dot(damper, rate)
+        N = plus(scaled(rod.strain, strain), damper)
+        f = image(A, N)
+        _add(f, F, i)
+        _add(times(-1.0, f), F, j)
+        _add(image(_rates(q[i + 4], q[i + 5]), cross(d, N)), F, i + 3)
     for n in range(rod.N if rod.closed else rod.N + 1):
-        dv = _bent(rod, q, n, back, fore)
+        dv, back, fore = _bent(rod, q, n)
         if dv == 0.0:
             continue
-        _curvature(back, fore, dv, T, d)
-        for k in range(3):
-            N[k] = rod.bend[k] * (d[k] - rod.kappa_0[k])
+        T, kappa = _curvature(back, fore, dv)
+        N = scaled(rod.bend, minus(kappa, rod.kappa_0))
         # derivatives of kappa by the mean beta and gamma
         a = (fore[0] - back[0]) / dv
         cb = np.cos(0.5 * (back[1] + fore[1]))
-        by_beta = a * (-T[2, 0] * (T[1, 1] * N[0] - T[0, 1] * N[1]) + cb * N[2])
-        by_gamma = d[1] * N[0] - d[0] * N[1]
+        by_beta = a * (-T[2][0] * (T[1][1] * N[0] - T[0][1] * N[1]) + cb * N[2])
+        by_gamma = kappa[1] * N[0] - kappa[0] * N[1]
         i = 6 * n + 3
-        h = i - 6 if n > 0 else q.size - 3
-        for k in range(3):
-            M = T[0, k] * N[0] + T[1, k] * N[1] + T[2, k] * N[2]
-            mean = 0.5 * dv * ((by_beta if k == 1 else 0.0) + (by_gamma if k == 2 else 0.0))
-            if i < q.size:
-                F[i + k] -= M + mean
-            if n > 0 or rod.closed:
-                F[h + k] += M - mean
+        M = image(T, N)
+        mean = times(0.5 * dv, (0.0, by_beta, by_gamma))
+        if i < q.size:
+            _add(times(-1.0, plus(M, mean)), F, i)
+        if n > 0 or rod.closed:
+            _add(minus(M, mean), F, i - 6 if n > 0 else q.size - 3)
     return power
 
 
 @compiled
 def energies(rod: Any, q: Any, u: Any) -> Any:
     """Strain, bending and torsion, kinetic energy [J]."""
-    A = np.empty((3, 3))
-    T = np.empty((3, 3))
-    kappa = np.empty(3)
-    back = np.empty(3)
-    fore = np.empty(3)
     strain = 0.0
     bending = 0.0
     kinetic = 0.0
     for n in range(rod.N):
         i = 6 * n
-        j = i + 6 if i + 6 < q.size else 0
-        _frame(q, i + 3, A)
-        for k in range(3):
-            eps = -1.0 if k == 0 else 0.0
-            for m in range(3):
-                eps += A[m, k] * (q[j + m] - q[i + m]) / rod.ds
-            strain += 0.5 * rod.ds * rod.strain[k] * eps * eps
-            kinetic += 0.5 * rod.ds * rod.rhoI[k] * u[i + 3 + k] ** 2
+        _, _, eps = _edge(rod, q, i, i + 6 if i + 6 < q.size else 0)
+        omega = _vector(u, i + 3)
+        strain += 0.5 * rod.ds * dot(rod.strain, scaled(eps, eps))
+        kinetic += 0.5 * rod.ds * dot(rod.rhoI, scaled(omega, omega))
     for n in range(rod.N if rod.closed else rod.N + 1):
-        dv = _bent(rod, q, n, back, fore)
+        dv, back, fore = _bent(rod, q, n)
         if dv > 0.0:
-            _curvature(back, fore, dv, T, kappa)
-            for k in range(3):
-                bending += 0.5 * dv * rod.bend[k] * (kappa[k] - rod.kappa_0[k]) ** 2
+            k = minus(_curvature(back, fore, dv)[1], rod.kappa_0)
+            bending += 0.5 * dv * dot(rod.bend, scaled(k, k))
         lump = 0.5 if not rod.closed and (n == 0 or n == rod.N) else 1.0
-        for k in range(3):
-            kinetic += 0.5 * lump * rod.ds * rod.rhoA * u[6 * n + k] ** 2
+        v = _vector(u, 6 * n)
+        kinetic += 0.5 * lump * rod.ds * rod.rhoA * dot(v, v)
     return strain, bending, kinetic
 
 
@@ -320,21 +280,20 @@ def _derivative(rod: Any, q: Any, u: Any, inverse: Any, load: Any, q_t: Any, u_t
     power = forces(rod, q, u, u_t)
     for i in range(q.size):
         u_t[i] += load[i]
-    T = np.empty((3, 3))
     for i in range(q.size):
         q_t[i] = u[i]
         u_t[i] *= inverse[i] if i % 6 < 3 else 1.0
     for n in range(rod.N):
         i = 6 * n + 3
-        _rates(q[i + 1], q[i + 2], T)
+        (_, sg, _), (_, cg, _), (sb, _, _) = _rates(q[i + 1], q[i + 2])
         cb = np.cos(q[i + 1])
         # phi' = T^-1 omega, moment = T^-T Q
-        q_t[i] = (T[1, 1] * u[i] - T[0, 1] * u[i + 1]) / cb
-        q_t[i + 1] = T[0, 1] * u[i] + T[1, 1] * u[i + 1]
-        q_t[i + 2] = u[i + 2] - T[2, 0] * q_t[i]
-        lifted = (u_t[i] - T[2, 0] * u_t[i + 2]) / cb
-        mx = T[1, 1] * lifted + T[0, 1] * u_t[i + 1]
-        my = -T[0, 1] * lifted + T[1, 1] * u_t[i + 1]
+        q_t[i] = (cg * u[i] - sg * u[i + 1]) / cb
+        q_t[i + 1] = sg * u[i] + cg * u[i + 1]
+        q_t[i + 2] = u[i + 2] - sb * q_t[i]
+        lifted = (u_t[i] - sb * u_t[i + 2]) / cb
+        mx = cg * lifted + sg * u_t[i + 1]
+        my = -sg * lifted + cg * u_t[i + 1]
         mz = u_t[i + 2]
         I0 = rod.rhoI[0] * rod.ds
         I1 = rod.rhoI[1] * rod.ds
@@ -363,11 +322,10 @@ def march(rod: Any, q: Any, u: Any, inverse: Any, load: Any, dt: float, steps: i
     q_t = np.empty(n)
     u_t = np.empty(n)
     for _ in range(steps):
-        for i in range(n):
-            stage_q[i] = q[i]
-            stage_u[i] = u[i]
-            sum_q[i] = 0.0
-            sum_u[i] = 0.0
+        stage_q[:] = q
+        stage_u[:] = u
+        sum_q[:] = 0.0
+        sum_u[:] = 0.0
         for stage in range(4):
             _derivative(rod, stage_q, stage_u, inverse, load, q_t, u_t)
             part = dt / 6.0 if stage == 0 or stage == 3 else dt / 3.0

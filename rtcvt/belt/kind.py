@@ -1,8 +1,9 @@
 """Belt drives declare themselves."""
 
-from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, help_texts, lazily
+from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, by_option, help_texts, lazily
 
 HELP = help_texts(__file__)
+_full = lazily("rtcvt.offline.belt.tasks:simulate")
 KIND = Kind(
     names=("belt",),
     title="belt drives",
@@ -13,7 +14,7 @@ KIND = Kind(
     page=lazily("rtcvt.belt.page:belt_page"),
     show=Task(lazily("rtcvt.belt.tasks:show"), help=HELP["show"]),
     full=Task(
-        lazily("rtcvt.offline.belt.tasks:simulate"),
+        by_option("model", {None: _full, "full": _full, "moving": lazily("rtcvt.offline.belt.tasks:simulate_moving")}),
         takes=("model", "scenario", "step", "output", "figures"),
         options=(DURATION, ELEMENTS, RESUME),
         help=HELP["simulate"],

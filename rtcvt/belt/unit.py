@@ -259,6 +259,12 @@ class BeltUnit(Unit):
         return tuple(p.radius + 0.5 * self.belt.height for p in self.pulleys.values())
 
     @property
+    def spans(self) -> tuple[str, ...]:
+        """Names of the spans, ``A_B`` from A to B, each after its first pulley."""
+        names = list(self.pulleys)
+        return tuple(f"{a}_{b}" for a, b in zip(names, names[1:] + names[:1], strict=True))
+
+    @property
     def arms(self) -> dict[int, Arm]:
         """Arms by the places of their pulleys."""
         return {i: p.arm for i, p in enumerate(self.pulleys.values()) if p.arm is not None}

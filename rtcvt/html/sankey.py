@@ -4,7 +4,7 @@ A node stands one column to the right of the last of its sources; its height is 
 leaves. So a node that does not balance shows by a part of its side without a band.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
 from rtcvt.html import COLOURS, number
@@ -12,16 +12,11 @@ from rtcvt.html.svg import Drawing
 from rtcvt.look import INK
 
 _BAR, _GAP, _TEXT = 12.0, 10.0, 12.0  # width of a node, room between nodes, size of the text [pixels]
+_WIDTH, _HEIGHT = 900.0, 320.0  # of the picture without its margins [pixels]; it is wider if labels need that
 
 
-def sankey(
-    flows: Iterable[tuple[str, str, float]],
-    unit: str = "J",
-    title: str = "Energy",
-    colours: Mapping[str, str] | None = None,
-    size: tuple[float, float] = (900.0, 320.0),
-) -> str:
-    """Flows as an SVG picture.
+def sankey(flows: Iterable[tuple[str, str, float]], unit: str = "J", title: str = "Energy") -> str:
+    """Flows as an SVG picture; a band has the colour of the node that it leaves.
 
     Parameters
     ----------
@@ -32,10 +27,6 @@ def sankey(
         Unit of the sizes, shown behind them.
     title : str
         Title of the picture, with the flows also its text for readers who do not see it.
-    colours : mapping, optional
-        Colours of nodes by name; a band has the colour of the node that it leaves.
-    size : (float, float)
-        Width and height of the picture, without its margins [pixels]; it is wider if labels need that.
 
     Raises
     ------
@@ -62,12 +53,12 @@ def sankey(
                      sum(v for (_, b), v in total.items() if b == n)) for n in names}  # fmt: skip
     last = max(column.values())
     stacks = [[n for n in names if column[n] == k] for k in range(last + 1)]
-    scale = min((size[1] - (_TEXT + _GAP) * len(s)) / sum(amount[n] for n in s) for s in stacks)
-    scale = max(scale, 0.2 * size[1] / max(sum(amount[n] for n in s) for s in stacks))
-    colour = dict(zip(names, COLOURS * len(names), strict=False)) | dict(colours or {})
+    scale = min((_HEIGHT - (_TEXT + _GAP) * len(s)) / sum(amount[n] for n in s) for s in stacks)
+    scale = max(scale, 0.2 * _HEIGHT / max(sum(amount[n] for n in s) for s in stacks))
+    colour = dict(zip(names, COLOURS * len(names), strict=False))
     labels = {name: f"{name}, {number(amount[name], 3)} {unit}" for name in names}
     longest = {k: 0.6 * _TEXT * max(len(labels[n]) for n in stack) + 3.0 * _BAR for k, stack in enumerate(stacks)}
-    step = max((size[0] - longest.pop(last)) / last, *longest.values())
+    step = max((_WIDTH - longest.pop(last)) / last, *longest.values())
     top: dict[str, complex] = {}
     for k, stack in enumerate(stacks):
         y = 0.0

@@ -183,6 +183,15 @@ def _contact(k: float, d: float, g: float, rate: float, dt: float) -> Any:
     return f, f + k * g if g < 0.0 else 0.0, switching(k, g, rate, dt)
 
 
+@inlined
+def relative(q: Any, cs: Any, sn: Any, i: int, j: int) -> Any:
+    """Centre of element i in the frame of j [m], cosine and sine of phi_i - phi_j."""
+    rx = q[i, 0] - q[j, 0]
+    ry = q[i, 1] - q[j, 1]
+    dx, dy = cs[j] * rx + sn[j] * ry, cs[j] * ry - sn[j] * rx
+    return dx, dy, cs[i] * cs[j] + sn[i] * sn[j], sn[i] * cs[j] - cs[i] * sn[j]
+
+
 @compiled
 def _pairs(q: Any, u: Any, cs: Any, sn: Any, first: Any, behind: Any, other: Any, pair: Any) -> None:
     """Elements i from `first` up to `behind` in the frames of j from `other` on (unsigned): rows of `pair`.
@@ -191,20 +200,12 @@ def _pairs(q: Any, u: Any, cs: Any, sn: Any, first: Any, behind: Any, other: Any
     """
     for i in range(first, behind):
         j = i - first + other
-        ci = cs[i]
-        si = sn[i]
-        cj = cs[j]
-        sj = sn[j]
-        rx = q[i, 0] - q[j, 0]
-        ry = q[i, 1] - q[j, 1]
-        dx = cj * rx + sj * ry
-        dy = cj * ry - sj * rx
+        dx, dy, c, s = relative(q, cs, sn, i, j)
+        cj, sj = cs[j], sn[j]
         vx = u[i, 0] - u[j, 0]
         vy = u[i, 1] - u[j, 1]
         wi = u[i, 2]
-        pair[i, 0], pair[i, 1] = dx, dy
-        pair[i, 2] = ci * cj + si * sj
-        pair[i, 3] = si * cj - ci * sj
+        pair[i, 0], pair[i, 1], pair[i, 2], pair[i, 3] = dx, dy, c, s
         pair[i, 4] = cj * vx + sj * vy + wi * dy
         pair[i, 5] = cj * vy - sj * vx - wi * dx
         pair[i, 6] = wi - u[j, 2]
@@ -293,11 +294,8 @@ def joint_energy(J: Joint, q: Any, cs: Any, sn: Any) -> float:
     energy = 0.0
     for i in range(J.N_E):
         j = i + 1 if i + 1 < J.N_E else 0
-        rx = q[i, 0] - q[j, 0]
-        ry = q[i, 1] - q[j, 1]
-        c = cs[i] * cs[j] + sn[i] * sn[j]
-        s = sn[i] * cs[j] - cs[i] * sn[j]
-        g = gaps(J, cs[j] * rx + sn[j] * ry, cs[j] * ry - sn[j] * rx, c, s)
+        dx, dy, c, s = relative(q, cs, sn, i, j)
+        g = gaps(J, dx, dy, c, s)
         energy += J.k_R * min(g[0], 0.0) ** 2 + J.k_T * min(g[1], 0.0) ** 2 + J.k_B * min(g[2], 0.0) ** 2
         energy += J.k_PH * (min(g[3], 0.0) ** 2 + min(g[4], 0.0) ** 2 + min(g[5], 0.0) ** 2)
     return 0.5 * energy

@@ -54,7 +54,7 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import by_law, compiled, inlined, spliced
 from rtcvt.offline.pushbelt.contact.element_element import switching
-from rtcvt.offline.pushbelt.contact.elements import Elements, carried, wrench
+from rtcvt.offline.pushbelt.contact.elements import Elements, carried, frame_of, wrench
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import (
     INV,
@@ -70,7 +70,7 @@ from rtcvt.offline.pushbelt.ring.ring import (
 )
 from rtcvt.offline.pushbelt.ring.ring_set import mobility
 from rtcvt.offline.pushbelt.unit.parameters import Belt
-from rtcvt.offline.pushbelt.vectors import add_columns, columns, minus, set_columns, zero
+from rtcvt.offline.pushbelt.vectors import add_columns, columns, minus, moved, set_columns, zero
 
 Array = NDArray[np.float64]
 
@@ -279,6 +279,20 @@ def project(R: Ring, shape: Any, s: float, x: float, y: float) -> Foot:
 
 
 @inlined
+def foot_of(band: Band, el: Elements, i: int, x: float, y: float, s: float) -> Foot:
+    """`project` of the point (x, y) of element i."""
+    centre, to_x, to_y, _ = frame_of(el, i)
+    at = moved(moved(centre, x, to_x), y, to_y)
+    return project(band.ring, band.shape, s, at[0], at[1])
+
+
+@inlined
+def shared(own: Any, beyond: bool, value: float) -> Any:
+    """The sums `own` on the ring beyond the middle between the pulleys and before, with a further value."""
+    return own[0] + (value if beyond else 0.0), own[1] + (0.0 if beyond else value)
+
+
+@inlined
 def _contact(
     p: Saddle, shape: Any, rate: Any, memory: Any, now: Step, i: int, gap: Gap, el: Elements, at: Place, turn: float
 ) -> Met:
@@ -376,7 +390,7 @@ def _saddles(
     both: bool,
 ) -> Any:  # fmt: skip
     """Contacts of all saddles, their loads on the ring in `at`; returns works of friction and dampers, and these with
-    the energy gain of the springs, of the two halves.
+    the energy gain of the springs, of the two halves (a pair).
 
     `memory` is written after the loop, so that the compiler need not prove that columns differ.
     """
@@ -385,8 +399,7 @@ def _saddles(
     turn = at.turn[0]
     lost_t = 0.0
     lost_n = 0.0
-    own_I = 0.0
-    own_O = 0.0
+    own = (0.0, 0.0)
     for i in range(np.uint64(p.N_E)):
         left = memory[i, _LEFT] - stride
         apart = left > 0.0
@@ -413,9 +426,7 @@ def _saddles(
     for i in range(p.N_E):
         lost_t += at.works[i, 0]
         lost_n += at.works[i, 1]
-        own = at.works[i, 0] + at.works[i, 1] + at.works[i, 2]
-        own_I += own if at.shape[i, X] > p.x_mid else 0.0
-        own_O += 0.0 if at.shape[i, X] > p.x_mid else own
+        own = shared(own, at.shape[i, X] > p.x_mid, at.works[i, 0] + at.works[i, 1] + at.works[i, 2])
     for a in range(EAR):
         for i in range(p.N_E):
             memory[i, a] = at.memory[i, a]
@@ -430,7 +441,7 @@ def _saddles(
             at.shape, at.load, i, at.force[i, XI], at.force[i, W], -at.force[i, F_X], -at.force[i, F_Y],
             lever * memory[i, FRICTION],
         )  # fmt: skip
-    return lost_t, lost_n, own_I, own_O
+    return lost_t, lost_n, own
 
 
 @by_law
@@ -451,10 +462,8 @@ def saddle_forces(
 
     Returns
     -------
-    float, float, float, float : losses [J] of friction and dampers in the last step; their sum with the energy gain of
-    the
-        springs, at the primary and at the secondary
-
+    float, float, (float, float) : losses [J] of friction and dampers in the last step; their sum with the energy gain
+        of the springs, at the primary and at the secondary
     """
 
 
@@ -469,7 +478,7 @@ def _unilateral(
     stride = _FAST * dt
     now = Step(dt, lead)
     _rows_of(p.N_E, s_R, band, memory, stride, at)
-    lost_t, lost_n, own_I, own_O = _saddles(p, band.ring, el, s_R, at, f, N, memory, now, stride, False)
+    lost_t, lost_n, own = _saddles(p, band.ring, el, s_R, at, f, N, memory, now, stride, False)
     for i in range(p.N_E):
         if memory[i, STORED] != 0.0:
             _load_ring(band.load, at, i)
@@ -483,15 +492,14 @@ def _unilateral(
             met = _contact(p, band.shape, band.rate, memory, now, i, here, el, foot.at, at.turn[0])
             lost_t += met.lost_t
             lost_n += met.lost_n
-            own = met.lost_t + met.lost_n + met.stored - memory[i, EAR + STORED]
-            own_I += own if foot.at.r_x > p.x_mid else 0.0
-            own_O += 0.0 if foot.at.r_x > p.x_mid else own
+            value = met.lost_t + met.lost_n + met.stored - memory[i, EAR + STORED]
+            own = shared(own, foot.at.r_x > p.x_mid, value)
             push(band.shape, band.load, foot.at.k, foot.at.xi, foot.at.w, -met.F[0], -met.F[1], met.f_t * h2 * p.plane)
             add_columns(met.F, f, i, 0)
             _note(met, foot.at, i, memory, EAR, at.at_ear)
             N[i, 1] = met.f_n
             at.k_ear[i] = foot.at.k
-    return lost_t, lost_n, own_I, own_O
+    return lost_t, lost_n, own
 
 
 @saddle_forces.of(Bilateral)
@@ -580,19 +588,13 @@ def saddle_energy(law: Saddle, band: Band, el: Elements, s_R: Any) -> Any:
 @compiled
 def _unilateral_energy(p: Saddle, band: Band, el: Elements, s_R: Any) -> float:
     energy = 0.0
-    R, shape = band.ring, band.shape
-    half = 0.5 * (p.y_E - p.y_S) - R.h2
+    half = 0.5 * (p.y_E - p.y_S) - band.ring.h2
     for i in range(p.N_E):
-        x = el.q[i, 0] + el.cs[i] * p.x
-        y = el.q[i, 1] + el.sn[i] * p.x
-        e_n = project(R, shape, s_R[i], x - el.sn[i] * p.y_S, y + el.cs[i] * p.y_S).e_n
-        energy += min(-e_n - R.h2, 0.0) ** 2
-        if not -e_n - R.h2 > half:
-            continue
-        x -= el.sn[i] * p.y_E
-        y += el.cs[i] * p.y_E
-        e_n = project(R, shape, project(R, shape, s_R[i], x, y).s, x, y).e_n
-        energy += min(e_n - R.h2, 0.0) ** 2
+        gap = -foot_of(band, el, i, p.x, p.y_S, s_R[i]).e_n - band.ring.h2
+        energy += min(gap, 0.0) ** 2
+        if gap > half:
+            foot = foot_of(band, el, i, p.x, p.y_E, foot_of(band, el, i, p.x, p.y_E, s_R[i]).s)
+            energy += min(foot.e_n - band.ring.h2, 0.0) ** 2
     return 0.5 * p.k * energy
 
 
@@ -601,7 +603,5 @@ def _unilateral_energy(p: Saddle, band: Band, el: Elements, s_R: Any) -> float:
 def _bilateral_energy(p: Saddle, band: Band, el: Elements, s_R: Any) -> float:
     energy = 0.0
     for i in range(p.N_E):
-        x = el.q[i, 0] + el.cs[i] * p.x - el.sn[i] * p.y_S
-        y = el.q[i, 1] + el.sn[i] * p.x + el.cs[i] * p.y_S
-        energy += (-project(band.ring, band.shape, s_R[i], x, y).e_n - band.ring.h2) ** 2
+        energy += (-foot_of(band, el, i, p.x, p.y_S, s_R[i]).e_n - band.ring.h2) ** 2
     return 0.5 * p.k * energy

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
-from rtcvt.offline.pushbelt.contact.element_ring import EAR, NORMAL, XI, Band, Saddle, Touch, W
+from rtcvt.offline.pushbelt.contact.element_ring import EAR, NORMAL, XI, Band, Saddle, Touch, W, shared
 from rtcvt.offline.pushbelt.ring.ring import X, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
@@ -169,8 +169,7 @@ def _sliding_work(p, saddle, band, N, memory, at, turn, dt, own, book):
     Omega = 0.5 * (at.turn[0] + turn[0])
     lever = band.ring.h2 * (1.0 - saddle.plane)
     lost = 0.0
-    own_I = 0.0
-    own_O = 0.0
+    sums = (0.0, 0.0)
     for i in range(saddle.N_E):
         given = -lever * memory[i, 0] * Omega
         if N[i, 1] > 0.0:
@@ -179,10 +178,9 @@ def _sliding_work(p, saddle, band, N, memory, at, turn, dt, own, book):
             _, _, omega = velocity(band.shape, band.rate, at.k[i], at.force[i, XI], at.force[i, W])
             lost += at.moment[i] * (Omega - omega)
             given -= at.moment[i] * omega
-        own_I += given if at.shape[i, X] > saddle.x_mid else 0.0
-        own_O += 0.0 if at.shape[i, X] > saddle.x_mid else given
+        sums = shared(sums, at.shape[i, X] > saddle.x_mid, given)
     book.layer_friction += dt * lost
-    return own[0] + dt * own_I, own[1] + dt * own_O
+    return own[0] + dt * sums[0], own[1] + dt * sums[1]
 
 
 LAYERS = Contract(layer_friction, layer_work, fields=("I",))

@@ -46,15 +46,16 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     Place,
     Saddle,
     Unilateral,
-    project,
+    foot_of,
     saddle_energy,
     saddle_forces,
     saddle_friction,
+    shared,
 )
 from rtcvt.offline.pushbelt.contact.elements import Elements, carried, wrench
 from rtcvt.offline.pushbelt.contact.flank import mobilities, solve
 from rtcvt.offline.pushbelt.record import declared, zeros
-from rtcvt.offline.pushbelt.ring.ring import N_LOAD, Ring, X, ends, push, velocity
+from rtcvt.offline.pushbelt.ring.ring import Ring, X, ends, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 from rtcvt.offline.pushbelt.vectors import add_columns, applied, columns, copy, dot, minus, set_columns, zero
 
@@ -165,19 +166,14 @@ def _find(p: Saddle, band: Band, el: Elements, s_R: Any, dt: float, P: Press) ->
     reach = CLOSING_SPEED * dt
     n = 0
     for i in range(p.N_E):
-        c = el.cs[i]
-        s = el.sn[i]
-        x = el.q[i, 0] + c * p.x
-        y = el.q[i, 1] + s * p.x
         s_S = s_R[i]
-        foot = project(band.ring, band.shape, s_S, x - s * p.y_S, y + c * p.y_S)
+        foot = foot_of(band, el, i, p.x, p.y_S, s_S)
         s_R[i] = foot.s
         if -foot.e_n - h2 < reach:
             n = _add(P, n, i, 0, foot.at, -foot.e_n - h2, el.q, -h2)
         # the ear's gap at the saddle's place on the ring: its own differs by less than a micrometre
-        if foot.e_n + (p.y_E - p.y_S) * (c * foot.at.t_x + s * foot.at.t_y) - h2 < 2.0 * reach:
-            s_E = project(band.ring, band.shape, s_S, x - s * p.y_E, y + c * p.y_E).s
-            foot = project(band.ring, band.shape, s_E, x - s * p.y_E, y + c * p.y_E)
+        if foot.e_n + (p.y_E - p.y_S) * (el.cs[i] * foot.at.t_x + el.sn[i] * foot.at.t_y) - h2 < 2.0 * reach:
+            foot = foot_of(band, el, i, p.x, p.y_E, foot_of(band, el, i, p.x, p.y_E, s_S).s)
             if foot.e_n - h2 < reach:
                 n = _add(P, n, i, 1, foot.at, foot.e_n - h2, el.q, h2)
     P.n[0] = n
@@ -207,8 +203,7 @@ def _bodies(band: Band, dt: float, memory: Any, P: Press) -> None:
             push(shape, load, k, at.xi, at.w, -d_x, -d_y, at.h if b == 1 else 0.0)
             V = P.V[a, b]
             V[0], V[1], V[2], V[3], V[4], V[5], V[6], V[7] = ends(band.ring.l, shape, load, k)
-            for o in range(N_LOAD):
-                load[k, o] = 0.0
+            load[k] = 0.0
             P.free[2 * a + b] = -(v_x * d_x + v_y * d_y)
         P.free[2 * a] += at.gap / dt if at.gap > 0.0 else max(at.gap / dt, -CORRECTION_SPEED)
         P.free[2 * a + 1] += at.h * omega
@@ -346,10 +341,8 @@ def _rigid(p, band, el, flank, dt, s_R, f, f_R, N, memory, P):
 def _apply(p: Saddle, band: Band, f_R: Any, N: Any, memory: Any, dt: float, P: Press) -> None:
     """Forces of the impulses on elements and ring."""
     zero(N)
-    for i in range(p.N_E):
-        for a in range(2):
-            memory[i, a] = 0.0
-            memory[i, EAR + a] = 0.0
+    memory[:, :2] = 0.0
+    memory[:, EAR : EAR + 2] = 0.0
     for a in range(P.n[0]):
         i = P.of[a]
         at = _place(P, a)
@@ -369,7 +362,7 @@ def _apply(p: Saddle, band: Band, f_R: Any, N: Any, memory: Any, dt: float, P: P
 
 @by_law
 def rigid_work(law: Saddle, band: Band, u: Any, memory: Any, P: Press) -> Any:
-    """Loss [W] of friction and impacts in rigid saddles and ears, and their sum beyond `x_mid` and before.
+    """Loss [W] of friction and impacts in rigid saddles and ears, and the pair of their sums beyond `x_mid` and before.
 
     Parameters
     ----------
@@ -382,7 +375,7 @@ def rigid_work(law: Saddle, band: Band, u: Any, memory: Any, P: Press) -> Any:
 @rigid_work.of(Unilateral, Bilateral)
 @compiled
 def _no_work(p, band, u, memory, P):
-    return 0.0, 0.0, 0.0, 0.0
+    return 0.0, 0.0, (0.0, 0.0)
 
 
 @rigid_work.of(Rigid)
@@ -390,8 +383,7 @@ def _no_work(p, band, u, memory, P):
 def _work(p, band, u, memory, P):
     lost_t = 0.0
     lost_n = 0.0
-    own_I = 0.0
-    own_O = 0.0
+    own = (0.0, 0.0)
     for a in range(P.n[0]):
         i = P.of[a]
         k = P.k[a]
@@ -404,9 +396,8 @@ def _work(p, band, u, memory, P):
         d = -memory[i, o + 1] * (opening if at.h > 0.0 else -opening)
         lost_t += t
         lost_n += d
-        own_I += t + d if band.shape[k, X] > p.x_mid else 0.0
-        own_O += 0.0 if band.shape[k, X] > p.x_mid else t + d
-    return lost_t, lost_n, own_I, own_O
+        own = shared(own, band.shape[k, X] > p.x_mid, t + d)
+    return lost_t, lost_n, own
 
 
 @saddle_forces.of(Rigid)
@@ -414,7 +405,7 @@ def _work(p, band, u, memory, P):
 def _no_forces(p, band, el, s_R, f, N, memory, at, dt, lead):
     for i in range(p.N_E):
         at.shape[i, X] = band.shape[int(s_R[i]), X]
-    return 0.0, 0.0, 0.0, 0.0
+    return 0.0, 0.0, (0.0, 0.0)
 
 
 @saddle_friction.of(Rigid)

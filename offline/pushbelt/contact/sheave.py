@@ -166,8 +166,7 @@ def advance(sheaves, load, mirrored, b, dt, s, sd, turning, reaction, out, power
         torque = reaction[loose][pulley, 3] + reaction[fixed][pulley, 3]
         omega_new, external, given, lost = shaft(sheaves, load, dt, b, pulley, omega_old, torque, turning)
         spin = 0.25 * sheaves.J * (omega_old + omega_new)
-        for a in range(4):
-            power[pulley, a] = 0.0
+        power[pulley, :4] = 0.0
         power[pulley, 1] = given
         power[pulley, 4] = lost
         for side in range(len(s)):

@@ -53,6 +53,7 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_energy,
     saddle_forces,
     saddle_friction,
+    shared,
 )
 from rtcvt.offline.pushbelt.contact.elements import Elements
 from rtcvt.offline.pushbelt.contact.flank import ahead, contact_points, normal_forces, velocities
@@ -293,12 +294,10 @@ def _touch_ring(
     zero(e.f_R)
     zero(x.held)
     c.touch.turn[0] = x.turn[0]
-    lost_t, lost_n, own_I, own_O = saddle_forces(
-        m.saddle, band, el, x.s_R, e.f_R, c.N, x.memory, c.touch, dt, 0.5 * (dt - h)
-    )
+    lost_t, lost_n, own = saddle_forces(m.saddle, band, el, x.s_R, e.f_R, c.N, x.memory, c.touch, dt, 0.5 * (dt - h))
     book.element_ring_friction += lost_t
     book.element_ring_damping += lost_n
-    return own_I, own_O
+    return own
 
 
 @spliced
@@ -371,11 +370,11 @@ def _settle_ring(
     rate_of(m.ring, r.u, r.shape, r.rate)
     R_I, R_O = ring_model.power(m.ring, r.shape, r.rate, x.held, m.saddle.x_mid)
     own_I, own_O = layer_work(m.layers, m.saddle, band, c.N, x.memory, c.touch, x.turn, dt, own, book)
-    rubbed, struck, P_I, P_O = rigid_work(m.saddle, band, e.u, x.memory, c.press)
+    rubbed, struck, P = rigid_work(m.saddle, band, e.u, x.memory, c.press)
     book.element_ring_friction += dt * rubbed
     book.element_ring_damping += dt * struck
-    rest[0] -= given[0] + dt * E_I + h * R_I + (own_I + dt * P_I)
-    rest[1] -= given[1] + dt * E_O + h * R_O + (own_O + dt * P_O)
+    rest[0] -= given[0] + dt * E_I + h * R_I + (own_I + dt * P[0])
+    rest[1] -= given[1] + dt * E_O + h * R_O + (own_O + dt * P[1])
 
 
 @spliced
@@ -396,13 +395,11 @@ def _middle(a: Any, b: Any) -> None:
 @compiled
 def _powers(f: Any, u: Any, at: Touch, x_mid: float) -> Any:
     """Powers [W] of the ring's forces f (N_E, 3) on the elements: on the ring beyond `x_mid` [m], and before."""
-    beyond = 0.0
-    before = 0.0
+    found = (0.0, 0.0)
     for i in range(f.shape[0]):
         power = f[i, 0] * u[i, 0] + f[i, 1] * u[i, 1] + f[i, 2] * u[i, 2]
-        beyond += power if at.shape[i, 0] > x_mid else 0.0
-        before += 0.0 if at.shape[i, 0] > x_mid else power
-    return beyond, before
+        found = shared(found, at.shape[i, 0] > x_mid, power)
+    return found
 
 
 @compiled

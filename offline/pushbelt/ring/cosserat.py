@@ -149,18 +149,7 @@ def shape_of(R: Cosserat, q: Any, cs: Any, sn: Any, shape: Any) -> None:
     """
     N_B = R.N_B
     for k in range(N_B):
-        j = k + 1 if k + 1 < N_B else 0
-        x, y = q[k, 0], q[k, 1]
-        dx = q[j, 0] - x
-        dy = q[j, 1] - y
-        inv = 1.0 / np.sqrt(dx * dx + dy * dy)
-        shape[k, beam.X] = x
-        shape[k, beam.Y] = y
-        shape[k, beam.DX] = dx
-        shape[k, beam.DY] = dy
-        shape[k, beam.NX] = -dy * inv
-        shape[k, beam.NY] = dx * inv
-        shape[k, beam.INV] = inv
+        beam.chord(q, k, k + 1 if k + 1 < N_B else 0, shape)
         shape[k, beam.A] = 0.0
         shape[k, beam.B] = 0.0
     for k in range(N_B):
@@ -184,15 +173,7 @@ def rate_of(R: Cosserat, u: Any, shape: Any, rate: Any) -> None:
     """
     N_B = R.N_B
     for k in range(N_B):
-        j = k + 1 if k + 1 < N_B else 0
-        vx, vy = u[k, 0], u[k, 1]
-        wx = u[j, 0] - vx
-        wy = u[j, 1] - vy
-        rate[k, beam.VX] = vx
-        rate[k, beam.VY] = vy
-        rate[k, beam.WX] = wx
-        rate[k, beam.WY] = wy
-        rate[k, beam.OM] = (wx * shape[k, beam.NX] + wy * shape[k, beam.NY]) * shape[k, beam.INV]
+        beam.chord_rate(u, shape, k, k + 1 if k + 1 < N_B else 0, rate)
         rate[k, beam.RA] = 0.0
         rate[k, beam.RB] = 0.0
     for k in range(N_B):
@@ -273,8 +254,7 @@ def vertices(R: Cosserat, shape: Any, load: Any, F: Any) -> None:
 def nodal(R: Cosserat, shape: Any, load: Any, F: Any) -> None:
     """Generalised forces F (N_B, 3) of the loads, which are set to zero."""
     vertices(R, shape, load, F)
-    for k in range(R.N_B):
-        F[k, 2] = 0.0
+    F[:, 2] = 0.0
 
 
 @compiled
@@ -304,9 +284,8 @@ def nodes(R: Cosserat, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any, 
         u_R[k, 0] = u[k, 0]
         u_R[k, 1] = u[k, 1]
         u_R[k, 2] = rate[k, beam.OM] + rate[k, beam.RL] / R.l
-        for a in range(3, 5):
-            q_R[k, a] = 0.0
-            u_R[k, a] = 0.0
+    q_R[:, 3:] = 0.0
+    u_R[:, 3:] = 0.0
 
 
 @lru_cache(maxsize=16)

@@ -131,6 +131,25 @@ def arcsin(s: float) -> float:
     return s + s * x * series
 
 
+@inlined
+def chord(q: Any, k: int, j: int, shape: Any) -> Any:
+    """Write the columns X to INV of row k of `shape` from the nodes k and j; returns the unit tangent."""
+    x, y = q[k, 0], q[k, 1]
+    dx = q[j, 0] - x
+    dy = q[j, 1] - y
+    inv = 1.0 / np.sqrt(dx * dx + dy * dy)
+    tx = dx * inv
+    ty = dy * inv
+    shape[k, X] = x
+    shape[k, Y] = y
+    shape[k, DX] = dx
+    shape[k, DY] = dy
+    shape[k, NX] = -ty
+    shape[k, NY] = tx
+    shape[k, INV] = inv
+    return tx, ty
+
+
 @compiled
 def _chords(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, first: Any, behind: Any, other: Any, shape: Any) -> float:
     """Rows `first` up to `behind` of `shape`, right nodes from `other` on (unsigned); returns the number of angles that
@@ -139,19 +158,7 @@ def _chords(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, first: Any, behind: Any, ot
     least = 1.0 - 0.5 * _SMALL * _SMALL
     for k in range(first, behind):
         j = k - first + other
-        x, y = q_R[k, 0], q_R[k, 1]
-        dx = q_R[j, 0] - x
-        dy = q_R[j, 1] - y
-        inv = 1.0 / np.sqrt(dx * dx + dy * dy)
-        tx = dx * inv
-        ty = dy * inv
-        shape[k, X] = x
-        shape[k, Y] = y
-        shape[k, DX] = dx
-        shape[k, DY] = dy
-        shape[k, NX] = -ty
-        shape[k, NY] = tx
-        shape[k, INV] = inv
+        tx, ty = chord(q_R, k, j, shape)
         shape[k, TL] = R.l * arcsin(tx * sn_R[k] - ty * cs_R[k])
         shape[k, TR] = R.l * arcsin(tx * sn_R[j] - ty * cs_R[j])
         shape[k, A] = 128.0 / 9.0 * (q_R[k, 3] + q_R[k, 4])
@@ -184,6 +191,21 @@ def shape_of(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, shape: Any) -> None:
         shape[k, TR] = R.l * np.arctan2(tx * sn_R[j] - ty * cs_R[j], tx * cs_R[j] + ty * sn_R[j])
 
 
+@inlined
+def chord_rate(u: Any, shape: Any, k: int, j: int, rate: Any) -> float:
+    """Write the columns VX to OM of row k of `rate` from the velocities of nodes k and j; returns the last [rad/s]."""
+    vx, vy = u[k, 0], u[k, 1]
+    wx = u[j, 0] - vx
+    wy = u[j, 1] - vy
+    om = (wx * shape[k, NX] + wy * shape[k, NY]) * shape[k, INV]
+    rate[k, VX] = vx
+    rate[k, VY] = vy
+    rate[k, WX] = wx
+    rate[k, WY] = wy
+    rate[k, OM] = om
+    return om
+
+
 @compiled
 def rate_of(R: Ring, u_R: Any, shape: Any, rate: Any) -> None:
     """Rates of the internal coordinates.
@@ -198,15 +220,7 @@ def rate_of(R: Ring, u_R: Any, shape: Any, rate: Any) -> None:
     l = R.l  # noqa: E741
     for k in range(N_B):
         j = k + 1 if k + 1 < N_B else 0
-        vx, vy = u_R[k, 0], u_R[k, 1]
-        wx = u_R[j, 0] - vx
-        wy = u_R[j, 1] - vy
-        om = (wx * shape[k, NX] + wy * shape[k, NY]) * shape[k, INV]
-        rate[k, VX] = vx
-        rate[k, VY] = vy
-        rate[k, WX] = wx
-        rate[k, WY] = wy
-        rate[k, OM] = om
+        om = chord_rate(u_R, shape, k, j, rate)
         rate[k, RL] = l * (u_R[k, 2] - om)
         rate[k, RR] = l * (u_R[j, 2] - om)
         rate[k, RA] = 128.0 / 9.0 * (u_R[k, 3] + u_R[k, 4])
@@ -214,17 +228,20 @@ def rate_of(R: Ring, u_R: Any, shape: Any, rate: Any) -> None:
 
 
 @inlined
-def point(shape: Any, k: int, xi: float) -> Any:
-    """Neutral fibre at `xi` of finite element `k`: x, y, dx/dxi, dy/dxi, w, dw/dxi [m]."""
+def _deflected(tl: float, tr: float, a: float, b: float, xi: float) -> Any:
+    """w and dw/dxi at `xi` by the internal coordinates or, with their rates, the rates of both."""
     o = 1.0 - xi
     eta = xi * o
     z = o - xi
-    tl = shape[k, TL]
-    tr = shape[k, TR]
-    a = shape[k, A]
-    b = shape[k, B]
     w = eta * (tl * o - tr * xi + eta * (a + b * z))
     w1 = tl * o * (1.0 - 3.0 * xi) - tr * xi * (2.0 - 3.0 * xi) + 2.0 * eta * (a * z + b * (1.0 - 5.0 * eta))
+    return w, w1
+
+
+@inlined
+def point(shape: Any, k: int, xi: float) -> Any:
+    """Neutral fibre at `xi` of finite element `k`: x, y, dx/dxi, dy/dxi, w, dw/dxi [m]."""
+    w, w1 = _deflected(shape[k, TL], shape[k, TR], shape[k, A], shape[k, B], xi)
     nx = shape[k, NX]
     ny = shape[k, NY]
     dx = shape[k, DX]
@@ -238,15 +255,7 @@ def velocity(shape: Any, rate: Any, k: int, xi: float, w: float) -> Any:
 
     `w` is the deflection there, from `point`. Returns v_x, v_y [m/s], omega [rad/s].
     """
-    o = 1.0 - xi
-    eta = xi * o
-    z = o - xi
-    tl = rate[k, RL]
-    tr = rate[k, RR]
-    a = rate[k, RA]
-    b = rate[k, RB]
-    wd = eta * (tl * o - tr * xi + eta * (a + b * z))
-    w1d = tl * o * (1.0 - 3.0 * xi) - tr * xi * (2.0 - 3.0 * xi) + 2.0 * eta * (a * z + b * (1.0 - 5.0 * eta))
+    wd, w1d = _deflected(rate[k, RL], rate[k, RR], rate[k, RA], rate[k, RB], xi)
     nx = shape[k, NX]
     ny = shape[k, NY]
     om = rate[k, OM]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import compiled
-from rtcvt.offline.pushbelt.planar.model import Frames, Model
+from rtcvt.offline.pushbelt.planar.model import Frames, Model, directions
 from rtcvt.offline.pushbelt.ring.ring import N_RATE, N_SHAPE, Ring, point, rate_of, shape_of, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 from rtcvt.offline.pushbelt.unit.taut_path import place_on, taut_path
@@ -189,9 +189,7 @@ def _ring(
 ) -> None:
     """Points of the neutral fibre (n, 4 N_B, 2) and slip of the saddles (n, N_E)."""
     for n in range(q.shape[0]):
-        for k in range(R.N_B):
-            cs[k] = np.cos(q_R[n, k, 2])
-            sn[k] = np.sin(q_R[n, k, 2])
+        directions(q_R[n], cs, sn)
         shape_of(R, q_R[n], cs, sn, shape)
         rate_of(R, u_R[n], shape, rate)
         for k in range(R.N_B):

@@ -209,37 +209,35 @@ def _between(N_B: int, k: int, xi: float) -> Any:
 
 
 @inlined
+def _across(a: Any, N_B: int, k: int, xi: float) -> Any:
+    """Lateral coordinates or rates `a` (N_B, 3) at `xi` of finite element k: z, its step to the next node, Theta_x,
+    Theta_y."""
+    j = k + 1 if k + 1 < N_B else 0
+    m, n, share = _between(N_B, k, xi)
+    step = a[j, 0] - a[k, 0]
+    return a[k, 0] + xi * step, step, a[m, 1] + share * (a[n, 1] - a[m, 1]), a[m, 2] + share * (a[n, 2] - a[m, 2])
+
+
+@inlined
 def _position(b: Strip, place: float, at: Touch, i: int) -> None:
     """Rows of the ring at `place`."""
-    q_L = b.q_L
     k = int(place)
-    xi = place - k
     at.k[i] = k
-    at.xi[i] = xi
+    at.xi[i] = place - k
     for c in range(N_SHAPE):
         at.shape[i, c] = b.shape[k, c]
-    j = k + 1 if k + 1 < b.ring.N_B else 0
-    m, n, share = _between(b.ring.N_B, k, xi)
-    step = q_L[j, 0] - q_L[k, 0]
-    at.across[i, 0] = q_L[k, 0] + xi * step
-    at.across[i, 1] = step
-    at.across[i, 2] = q_L[m, 1] + share * (q_L[n, 1] - q_L[m, 1])
-    at.across[i, 3] = q_L[m, 2] + share * (q_L[n, 2] - q_L[m, 2])
+    z, step, turn_x, turn_y = _across(b.q_L, b.ring.N_B, k, place - k)
+    at.across[i, 0], at.across[i, 1], at.across[i, 2], at.across[i, 3] = z, step, turn_x, turn_y
 
 
 @inlined
 def _rates(b: Strip, at: Touch, i: int) -> None:
     """Rates of the rows of the ring."""
-    u_L = b.u_L
     k = at.k[i]
-    xi = at.xi[i]
     for c in range(N_RATE):
         at.rate[i, c] = b.rate[k, c]
-    j = k + 1 if k + 1 < b.ring.N_B else 0
-    m, n, share = _between(b.ring.N_B, k, xi)
-    at.turning[i, 0] = u_L[k, 0] + xi * (u_L[j, 0] - u_L[k, 0])
-    at.turning[i, 1] = u_L[m, 1] + share * (u_L[n, 1] - u_L[m, 1])
-    at.turning[i, 2] = u_L[m, 2] + share * (u_L[n, 2] - u_L[m, 2])
+    z, _, turn_x, turn_y = _across(b.u_L, b.ring.N_B, k, at.xi[i])
+    set_columns((z, turn_x, turn_y), at.turning, i, 0)
 
 
 @inlined
@@ -431,8 +429,7 @@ def _on_element(el: Side, arm: Any, F: Any, M: float, at: Touch, i: int) -> None
 @inlined
 def _hand_over(b: Strip, at: Touch, i: int, f: Any) -> None:
     """Forces of one contact, `at.give` and `at.wrench`, to ring and element."""
-    for c in range(N_LOAD):
-        at.load[i, c] = 0.0
+    at.load[i] = 0.0
     _push(at, i)
     _load(b, at, i)
     add_columns(columns(at.wrench, i, 0), f, i, 0)

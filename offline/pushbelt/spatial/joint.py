@@ -40,9 +40,11 @@ from rtcvt.offline.pushbelt.vectors import (
     copy,
     cross,
     dot,
+    image,
     minus,
     moved,
     plus,
+    seen,
     set_columns,
     straight,
     times,
@@ -96,12 +98,6 @@ def largest_step(J: Joint, Theta_y: float) -> float:
     """
     c, d = (2.0 * a * J.z_R**2 / Theta_y for a in (J.k_R, J.d_R))
     return _BEARS * float((np.sqrt(d * d + c) - d) / c)
-
-
-@inlined
-def _image(D: Any, v: Any) -> Any:
-    """The vector v of i in the directions of j; D: the axes of i there."""
-    return moved(moved(times(v[0], D[0]), v[1], D[1]), v[2], D[2])
 
 
 @inlined
@@ -175,7 +171,7 @@ def _mouth(J: Joint, d: Any, D: Any) -> Point:
     far = minus(at, d)
     rho, e_y, e_z = _radius(dot(D[1], far) - J.y_H, dot(D[2], far))
     gap = (dot(D[0], far) - J.x_R) * J.sin_b + (rho - J.r_P1) * J.cos_b
-    return Point(gap, at, _image(D, (-J.sin_b, -J.cos_b * e_y, -J.cos_b * e_z)))
+    return Point(gap, at, image(D, (-J.sin_b, -J.cos_b * e_y, -J.cos_b * e_z)))
 
 
 @inlined
@@ -214,7 +210,7 @@ def _pairs(q: Any, u: Any, R: Any, first: Any, behind: Any, other: Any, pair: An
     for i in range(first, behind):
         j = i - first + other
         d, D = _relative(q, R, i, j)
-        omega = _image(D, turning(u, i))
+        omega = image(D, turning(u, i))
         v = to_body(R, j, minus(straight(u, i), straight(u, j)))
         set_columns(d, pair, i, PLACE)
         set_columns(D[0], pair, i, AXIS_X)
@@ -349,7 +345,7 @@ def _hand_over(R: Any, pair: Any, wrench: Any, first: Any, behind: Any, other: A
         d, D, _ = _row(pair, i)
         F, M = _wrench(wrench, i)
         M = minus(M, cross(d, F))
-        _load(f, i, to_inertial(R, i - first + other, F), (dot(D[0], M), dot(D[1], M), dot(D[2], M)))
+        _load(f, i, to_inertial(R, i - first + other, F), seen(D, M))
 
 
 @compiled

@@ -26,6 +26,8 @@ from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
 from rtcvt.offline.pushbelt.ring.ring import DX, DY, HX, HY, WX, WY, Ring
 from rtcvt.offline.pushbelt.spatial import lateral
 from rtcvt.offline.pushbelt.spatial.lateral import Lateral
+from rtcvt.offline.pushbelt.vectors import cross, image, minus, plus, scaled, seen, times
+from rtcvt.offline.rods.spatial import axes, turns
 
 
 @by_law
@@ -99,49 +101,39 @@ def strained(
     """
     _, u, q_L, u_L = at
     li = 1.0 / R.l
-    d_across = L.GA * L.time
+    stiff, damping = (R.EA, R.GA, L.GA), (R.d_axial, R.d_shear, L.GA * L.time)
     p_strain = 0.0
     p_other = 0.0
     for k in range(R.N_B):
         j = k + 1 if k + 1 < R.N_B else 0
-        sa = np.sin(q_L[k, 1])
-        sb = np.sin(q_L[k, 2])
-        ca = np.sqrt(1.0 - sa * sa)
-        cb = np.sqrt(1.0 - sb * sb)
-        cg = angle[0][k]
-        sg = angle[1][k]
-        # t, n, b of (6.16), the chord and its rate in them, angular velocity of the section (6.34)
-        tx, ty, tz = cb * cg, ca * sg + sa * sb * cg, sa * sg - ca * sb * cg
-        nx, ny, nz = -cb * sg, ca * cg - sa * sb * sg, sa * cg + ca * sb * sg
-        bx, by, bz = sb, -sa * cb, ca * cb
-        dz = q_L[j, 0] - q_L[k, 0]
-        wz = u_L[j, 0] - u_L[k, 0]
-        along = tx * shape[k, DX] + ty * shape[k, DY] + tz * dz
-        side = nx * shape[k, DX] + ny * shape[k, DY] + nz * dz
-        up = bx * shape[k, DX] + by * shape[k, DY] + bz * dz
-        o_t = cb * cg * u_L[k, 1] + sg * u_L[k, 2]
-        o_n = -cb * sg * u_L[k, 1] + cg * u_L[k, 2]
-        o_b = sb * u_L[k, 1] + u[k, 2]
-        a = tx * rate[k, WX] + ty * rate[k, WY] + tz * wz - o_n * up + o_b * side
-        b = nx * rate[k, WX] + ny * rate[k, WY] + nz * wz - o_b * along + o_t * up
-        c = bx * rate[k, WX] + by * rate[k, WY] + bz * wz - o_t * side + o_n * along
-        T = li * (R.EA * (along - R.l) + R.d_axial * a)
-        Q = li * (R.GA * side + R.d_shear * b)
-        P = li * (L.GA * up + d_across * c)
-        tension[k] = T
-        p_strain += li * (R.d_axial * a * a + R.d_shear * b * b)
-        p_other += li * d_across * c * c
-        load[k, HX] -= T * tx + Q * nx + P * bx
-        load[k, HY] -= T * ty + Q * ny + P * by
-        f_z = T * tz + Q * nz + P * bz
-        F_L[k, 0] += f_z
-        F_L[j, 0] -= f_z
-        M_t = side * P - up * Q
-        M_n = up * T - along * P
-        F[k, 2] = along * Q - side * T
-        F_L[k, 1] += cb * cg * M_t - cb * sg * M_n + sb * F[k, 2]
-        F_L[k, 2] += sg * M_t + cg * M_n
+        A, T = _section(q_L, angle, k)
+        d = seen(A, (shape[k, DX], shape[k, DY], q_L[j, 0] - q_L[k, 0]))
+        omega = seen(T, (u_L[k, 1], u_L[k, 2], u[k, 2]))
+        v = minus(seen(A, (rate[k, WX], rate[k, WY], u_L[j, 0] - u_L[k, 0])), cross(omega, d))
+        N = times(li, plus(scaled(stiff, minus(d, (R.l, 0.0, 0.0))), scaled(damping, v)))
+        tension[k] = N[0]
+        lost = scaled(damping, scaled(v, v))
+        p_strain += li * (lost[0] + lost[1])
+        p_other += li * lost[2]
+        f = image(A, N)
+        load[k, HX] -= f[0]
+        load[k, HY] -= f[1]
+        F_L[k, 0] += f[2]
+        F_L[j, 0] -= f[2]
+        M = cross(d, N)
+        F[k, 2] = M[2]
+        M = image(T, M)
+        F_L[k, 1] += M[0]
+        F_L[k, 2] += M[1]
     return p_strain, p_other
+
+
+@inlined
+def _section(q_L: Any, angle: Any, k: int) -> Any:
+    """Axes t, n, b of the section of edge k, and rows of T of its Cardan angles: `rods.spatial.axes` and `turns`."""
+    sa, sb = np.sin(q_L[k, 1]), np.sin(q_L[k, 2])
+    ca, cb = np.sqrt(1.0 - sa * sa), np.sqrt(1.0 - sb * sb)
+    return axes(ca, sa, cb, sb, angle[0][k], angle[1][k]), turns(cb, sb, angle[0][k], angle[1][k])
 
 
 @compiled
@@ -152,28 +144,23 @@ def bent(R: Cosserat, L: Lateral, at: Any, angle: Any, F: Any, F_L: Any) -> floa
     li = 1.0 / R.l
     power = 0.0
     for k in range(R.N_B):
-        i, cb, sb, cg, sg, d_a, kt, kn, kb = _curvature(R, q, q_L, angle, k)
-        v_a = u_L[k, 1] - u_L[i, 1]
-        v_b = u_L[k, 2] - u_L[i, 2]
+        i, cb, sb, cg, sg, d_a, (kt, kn, kb) = _curvature(R, q, q_L, angle, k)
+        T = turns(cb, sb, cg, sg)
+        v = times(li, seen(T, (u_L[k, 1] - u_L[i, 1], u_L[k, 2] - u_L[i, 2], u[k, 2] - u[i, 2])))
         turn = 0.5 * (u[k, 2] + u[i, 2])
         tilt = 0.5 * li * (u_L[k, 2] + u_L[i, 2]) * d_a
-        rt = li * (cb * cg * v_a + sg * v_b) + turn * kn - tilt * sb * cg
-        rn = li * (-cb * sg * v_a + cg * v_b) - turn * kt + tilt * sb * sg
-        rb = li * (sb * v_a + u[k, 2] - u[i, 2]) + tilt * cb
+        rt, rn, rb = plus(v, (turn * kn - tilt * sb * cg, tilt * sb * sg - turn * kt, tilt * cb))
         power += R.l * (L.time * (L.GJ * rt * rt + L.EI * rn * rn) + R.d_bend * rb * rb)
-        M_t = L.GJ * (kt + L.time * rt)
-        M_n = L.EI * (kn - L.camber + L.time * rn)
-        M_b = R.EI * kb + R.d_bend * rb
-        to_a = cb * cg * M_t - cb * sg * M_n + sb * M_b
-        to_b = sg * M_t + cg * M_n
-        by_b = 0.5 * d_a * (cb * M_b - sb * (cg * M_t - sg * M_n))
-        by_g = 0.5 * R.l * (kn * M_t - kt * M_n)
+        M = (L.GJ * (kt + L.time * rt), L.EI * (kn - L.camber + L.time * rn), R.EI * kb + R.d_bend * rb)
+        to_a, to_b, to_g = image(T, M)
+        by_b = 0.5 * d_a * (cb * M[2] - sb * (cg * M[0] - sg * M[1]))
+        by_g = 0.5 * R.l * (kn * M[0] - kt * M[1])
         F_L[k, 1] -= to_a
         F_L[i, 1] += to_a
         F_L[k, 2] -= to_b + by_b
         F_L[i, 2] += to_b - by_b
-        F[k, 2] -= M_b + by_g
-        F[i, 2] += M_b - by_g
+        F[k, 2] -= to_g + by_g
+        F[i, 2] += to_g - by_g
     return power
 
 
@@ -191,9 +178,7 @@ def _curvature(R: Cosserat, q: Any, q_L: Any, angle: Any, k: int) -> Any:
     inv = 1.0 / np.sqrt((cs[k] + cs[i]) ** 2 + (sn[k] + sn[i]) ** 2)
     cg = (cs[k] + cs[i]) * inv
     sg = (sn[k] + sn[i]) * inv
-    li = 1.0 / R.l
-    kt, kn, kb = li * (cb * cg * d_a + sg * d_b), li * (-cb * sg * d_a + cg * d_b), li * (sb * d_a + d_g)
-    return i, cb, sb, cg, sg, d_a, kt, kn, kb
+    return i, cb, sb, cg, sg, d_a, times(1.0 / R.l, seen(turns(cb, sb, cg, sg), (d_a, d_b, d_g)))
 
 
 @energy.of(Cosserat)
@@ -209,19 +194,10 @@ def stored(R: Cosserat, L: Lateral, q: Any, q_L: Any, angle: Any, shape: Any) ->
     other = 0.0
     for k in range(R.N_B):
         j = k + 1 if k + 1 < R.N_B else 0
-        sa = np.sin(q_L[k, 1])
-        sb = np.sin(q_L[k, 2])
-        ca = np.sqrt(1.0 - sa * sa)
-        dx = shape[k, DX]
-        dy = ca * shape[k, DY] + sa * (q_L[j, 0] - q_L[k, 0])  # turned back by alpha, then by beta
-        dz = ca * (q_L[j, 0] - q_L[k, 0]) - sa * shape[k, DY]
-        cb = np.sqrt(1.0 - sb * sb)
-        level = cb * dx - sb * dz
-        a = angle[0][k] * level + angle[1][k] * dy - R.l
-        b = angle[0][k] * dy - angle[1][k] * level
-        c = sb * dx + cb * dz
-        strain += R.EA * a * a + R.GA * b * b
-        _, _, _, _, _, _, kt, kn, kb = _curvature(R, q, q_L, angle, k)
+        A, _ = _section(q_L, angle, k)
+        a, b, c = seen(A, (shape[k, DX], shape[k, DY], q_L[j, 0] - q_L[k, 0]))
+        strain += R.EA * (a - R.l) ** 2 + R.GA * b * b
+        _, _, _, _, _, _, (kt, kn, kb) = _curvature(R, q, q_L, angle, k)
         other += L.GA * c * c + R.l * R.l * (L.GJ * kt * kt + L.EI * (kn - L.camber) ** 2 + R.EI * kb * kb)
     return 0.5 * strain / R.l, 0.5 * other / R.l
 

@@ -172,8 +172,8 @@ def unbooked(forces: Any) -> Any:
     """Half the work of the ring's friction."""
 
     def wrong(*a: Any) -> Any:
-        lost_t, lost_n, own_I, own_O = forces(*a)
-        return 0.5 * lost_t, lost_n, own_I, own_O
+        lost_t, *others = forces(*a)
+        return 0.5 * lost_t, *others
 
     return wrong
 

@@ -80,7 +80,7 @@ class Lone:
         rd.rigid_contacts(self.p, band, el, flank, dt, self.s_R, force, f_R, self.N, self.memory, self.P)
         self.load[:] = 0.0
         self.u += dt / self.b.m_E * (force + f_R) * [1, 1, 0]
-        return dt * np.array(rd.rigid_work(self.p, band, 0.5 * (self.u + before), self.memory, self.P))
+        return dt * np.array(rd.rigid_work(self.p, band, 0.5 * (self.u + before), self.memory, self.P)[:2])
 
     @property
     def way(self) -> np.ndarray:

@@ -4,6 +4,7 @@ import html
 import logging
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,6 +54,14 @@ def test_errors_are_few_and_in_words(unit):
     assert re.search(r"thrust ratio</td><td[^>]*>2.14 %</td>", accuracy)
     assert "three thrust ratios" in accuracy
     assert "estimates" in accuracy
+
+
+def test_bands_of_the_laws_and_of_the_parameters(unit):
+    laws = read_reduced(reduced_path(unit))
+    both = laws.evaluate(np.array([[1.0, 0.5, *(c.unscaled(0.0) for c in laws.coordinates[2:4]), 1.0]]))
+    cell = "; ".join(f"± {100.0 * both[name][0]:.2g}" for name in ("uncertainty.slip", "uncertainty.parameters.slip"))
+    assert cell in variator_page(unit.build(), unit)
+    assert "±" not in variator_page(unit.build(), unit, reduced=replace(laws, parametric=laws.parametric[:0]))
 
 
 @pytest.mark.parametrize("ratio", [0.45, 1.0, 2.4])

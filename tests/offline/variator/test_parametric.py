@@ -10,12 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rtcvt.offline.variator import parametric, tasks
 from rtcvt.offline.variator.calibration.plan import load_calibration
+from rtcvt.variator.diagram import radii_at
 from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.reduced.model import UNCERTAIN
 
 SHIPPED = resources.files("rtcvt") / "reduced/pushbelt_24mm_belief.h5"
 CALIBRATION = SHIPPED.with_name(f"{SHIPPED.stem}_calibration.json")
 FOUND = json.loads(CALIBRATION.read_text())
+BAND = 2.64  # standard deviations from 5 to 95 % of eleven draws of a normal distribution, expected
 
 
 def test_members_have_mean_and_covariance_of_the_posterior(monkeypatch):
@@ -45,3 +47,16 @@ def test_a_model_gets_the_band_of_its_parameters_and_keeps_all_else(monkeypatch,
     with h5py.File(SHIPPED) as old, h5py.File(output) as new:
         for name in ("thrust", "laws", "uncertainty", "correction", "deviation", "peaks/second", "fields/push/modes"):
             assert_array_equal(old[name], new[name])
+
+
+def test_the_band_is_that_of_the_full_models_members_of_the_posterior():
+    """At the calibration's operating points, by the geometric mean of quantities that it knows."""
+    model = read_reduced(SHIPPED)
+    c, off = model.constants, []
+    for at in FOUND["points"].values():
+        v = at["omega_I"] * (radii_at(at["ratio"], c["length"], c["d_A"], c["h_off"])[0] - c["h_off"])
+        z = [at["ratio"], at["xi"], c["m_star"] * v**2 / at["F_O"], at["F_O"] / c["F_ref"], 1.0]
+        known = model.evaluate(np.array([z]))
+        full = [np.log(at["thrust ratio"][2] / at["thrust ratio"][0]), np.ptp(at["slip"]), np.ptp(at["efficiency"])]
+        off.append(np.log([BAND * known[f"uncertainty.parameters.{n}"][0] for n in UNCERTAIN[:3]]) - np.log(full))
+    assert np.abs(np.mean(off, axis=0)).max() < np.log(1.5)

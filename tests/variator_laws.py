@@ -68,10 +68,11 @@ def constant_laws(zeta=1.3, **values):
 
 
 def corrected():
-    """`laws` with corrections of all that may be corrected, and with their uncertainty."""
+    """`laws` with corrections of all that may be corrected, their uncertainty, and three times that from parameters."""
     rng = np.random.default_rng(4)
     uncertain = np.full((3, 3, 3, 3, len(UNCERTAIN)), np.log([0.02, 1e-3, 5e-3, 0.1]))
-    return replace(laws(), correction=0.05 * rng.normal(size=(3, 3, 3, 3, len(CORRECTIONS) + 2)), uncertainty=uncertain)
+    correction, parametric = 0.05 * rng.normal(size=(3, 3, 3, 3, len(CORRECTIONS) + 2)), uncertain + np.log(3.0)
+    return replace(laws(), correction=correction, uncertainty=uncertain, parametric=parametric)
 
 
 def unit(flanges=None, extra=""):

@@ -13,12 +13,14 @@ from threadpoolctl import threadpool_limits
 
 from rtcvt.errors import InputError
 from rtcvt.kind import Campaigned, Progress, Shown, cell
+from rtcvt.offline.pushbelt.run.marks import is_run
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import MAX_SPEED_LOSS, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
 from rtcvt.offline.variator.choice import points_of, run_until, target_of
 from rtcvt.offline.variator.correction import SPATIAL, correct, load_spatial, spatial_rows
 from rtcvt.offline.variator.monotone import monotone_slip
+from rtcvt.offline.variator.parametric import with_parameters
 from rtcvt.offline.variator.plan import Plan, load_plan, names_of
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
@@ -27,19 +29,16 @@ from rtcvt.processes import caught
 from rtcvt.recording import require_writable, write_text
 from rtcvt.variator.build import find_reduced
 from rtcvt.variator.reduced.file import read_reduced, rounded, write_reduced
-from rtcvt.variator.reduced.model import ReducedModel
+from rtcvt.variator.reduced.model import UNCERTAIN, ReducedModel
 
 _RANGES = {
     "ratio": "ratio", "thrust_ratio": "thrust ratio F_I/F_O", "xi": "torque ratio", "slip": "speed loss",
     "loss": "loss [W]", "v": "belt speed [m/s]",
 }  # fmt: skip
 _HELD = {
-    "thrust": "thrust ratio",
-    "slip": "slip",
-    "efficiency": "efficiency",
-    "shift": "shift rate",
+    "thrust": "thrust ratio", "slip": "slip", "efficiency": "efficiency", "shift": "shift rate",
     "field.flank_normal": "flank normal force",
-}
+}  # fmt: skip
 
 
 def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Campaigned:
@@ -159,11 +158,16 @@ def reduced(
 
 def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) -> Shown:
     """Make and write a reduced model, and a report if one is asked for."""
-    output, report, heldout = given["output"], given["report"], given["heldout"]
+    output, report, calibration = given["output"], given.get("report"), given.get("calibration")
+    if calibration is not None and not is_run(files[0]):
+        model = with_parameters(read_reduced(files[0]), calibration, progress)
+        write_reduced(model, output)
+        return Shown(dict(model.errors), _parametric(model))
     path = None if given["prior"] is None else Path(str(given["prior"]))
     prior = None if path is None else read_reduced(find_reduced(path.name, path.parent, "--prior"))
-    found, figures = reduced(files, given["name"] or output.stem, heldout, progress, prior, given["spatial"])
-    write_reduced(found.model, output)
+    found, figures = reduced(files, given["name"] or output.stem, given["heldout"], progress, prior, given["spatial"])
+    model = found.model if calibration is None else with_parameters(found.model, calibration, progress)
+    write_reduced(model, output)
     if report is not None:
         from rtcvt.offline.variator.reduction_report import write_reduction_report
 
@@ -179,7 +183,13 @@ def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) 
         rms, median, most = (figures["heldout"].get(f"{key}.{k}", np.nan) for k in ("rms", "median", "max"))
         lines.append(f"held-out runs, {about}: RMS {rms:.2%}, median {median:.2%}, largest {most:.2%}")
     lines += [_uncertain(figures["uncertainty"], figures["heldout"]), *spatial_table(figures["spatial"])]
-    return Shown(figures, lines)
+    return Shown(figures, lines + _parametric(model))
+
+
+def _parametric(model: ReducedModel) -> list[str]:
+    """Errors of the band of the belt's parameters, if there is one."""
+    errors = [f"{name} {e:.2f}" for name in UNCERTAIN if (e := model.errors.get(f"parametric.{name}.rms")) is not None]
+    return [f"uncertainty.parameters, error of ln s at left-out points, RMS: {', '.join(errors)}"] if errors else []
 
 
 def _uncertain(crossed: Mapping[str, Any], heldout: Mapping[str, float]) -> Table:

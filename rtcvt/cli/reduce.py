@@ -19,6 +19,7 @@ def reduce(
     heldout: Path | None = opt("--held-out", metavar="DIR"),
     prior: Path | None = opt("--prior", metavar="MODEL"),
     spatial: list[Path] | None = opt("--spatial", metavar="DIR"),
+    calibration: Path | None = opt("--calibration", metavar="FILE.json"),
     report: Path | None = opt("--report", metavar="FILE.html"),
     name: str | None = opt(),
     figures: Json = None,
@@ -31,20 +32,24 @@ def reduce(
     With --spatial the laws of a planar belt become those of the spatial one; some dozens of runs do (plans chosen_24mm
     and spatial_transients).
     With --held-out errors are also measured on runs of another plan, and kept in the file.
+    With --calibration the model also knows what the belt's unknown parameters leave open: the posterior of rtcvt
+    calibrate, in a steady theory, in minutes. This can be added to an existing model, given instead of DIR.
 
     Options
     -------
-    campaign : Folder of the runs, from rtcvt campaign.
+    campaign : Folder of the runs, from rtcvt campaign; with --calibration alone, a reduced model.
     output : The reduced model.
     heldout : Runs of another plan, to measure errors on.
     prior : Of a similar belt, a file or a shipped one: only the difference is found.
     spatial : Runs of the spatial belt, to correct the laws by; may be given several times.
+    calibration : calibration.json of rtcvt calibrate: adds uncertainty.parameters.*.
     report : Write a report.
     name : Name of the reduced model; default: that of the file.
     """
     from rtcvt.recording import require_page, require_writable
 
-    files = _runs_in(campaign)
+    alone = calibration is not None and not (heldout or prior or spatial or report or name)
+    files = [campaign] if alone and campaign.is_file() else _runs_in(campaign)
     others = [] if heldout is None else _runs_in(heldout, "--held-out")
     across = [run for folder in spatial or () for run in _runs_in(folder, "--spatial")]
     first: dict[str, Path] = {}
@@ -52,7 +57,8 @@ def reduce(
         if first.setdefault(run.name, run) is not run:
             raise InputError("--spatial", "", str(run), f"another name than that of {first[run.name]}")
     task = load_unit(_unit_of(files[0])).task("reduce")
-    common = {"output": output, "heldout": others, "prior": prior, "spatial": across, "report": report, "name": name}
+    common = {"output": output, "heldout": others, "prior": prior, "spatial": across, "calibration": calibration,
+        "report": report, "name": name}  # fmt: skip
     given = given_to(task, context, common | own, *common, "campaign", "figures")
     require_page(report, figures)
     require_writable(output, report, figures)

@@ -80,9 +80,9 @@ def build_variator(
         data[D.ACROSS] = table.size("output")
         table.each("output", layout.ACROSS)
     if laws.uncertainty.size and "flank_normal" in peaks:
-        data[D.UNCERTAIN] = table.size("output")
+        data[D.UNCERTAIN], data[D.BANDS] = table.size("output"), 1 + bool(laws.parametric.size)
         data[D.FLANK_PEAK] = layout.Y_PEAKS + list(peaks).index("flank_normal")
-        table.each("output", layout.UNCERTAINTY)
+        table.each("output", layout.UNCERTAINTY + layout.PARAMETRIC * bool(laws.parametric.size))
     table.each("state", X if fidelity == "hybrid" else RigidX)
     coupled = [{"flange": name} for name in unit.flanges.speeds()]
     table.each("state", [layout.COUPLING_TORQUE, layout.COUPLING_D_TORQUE], coupled)

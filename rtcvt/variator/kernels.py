@@ -597,9 +597,9 @@ def contact_outputs(angle, data, y, w):
     n = entry(D.N_PEAKS, data)
     largest = network(data, at + entry(at + PEAKS, data), phi)
     across = entry(D.ACROSS, data)
-    uncertain = entry(D.UNCERTAIN, data)
+    bands = entry(D.BANDS, data)
     place = 0
-    if across > 0 or uncertain > 0:
+    if across > 0 or bands > 0:
         place = aside(data, at, phi)
     if across > 0:
         y[across] = phi[place] * w[Q.F_CO]
@@ -611,16 +611,19 @@ def contact_outputs(angle, data, y, w):
     for k in range(n):
         unit = term(entry(entry(D.PEAK_LIST, data) + k, data), data[D.LENGTH], data, w)
         y[Y_PEAKS + k] = exp(phi[largest + k]) * unit
-    if uncertain > 0:
-        away = (1.0 + OUTSIDE_GROWTH * w[Q.OUTSIDE]) * (y[Y.DISTANCE] if y[Y.DISTANCE] > 1.0 else 1.0)
+    uncertain = entry(D.UNCERTAIN, data)
+    away = (1.0 + OUTSIDE_GROWTH * w[Q.OUTSIDE]) * (y[Y.DISTANCE] if y[Y.DISTANCE] > 1.0 else 1.0)
+    sliding = abs(y[Y.SLIP]) - MACRO_SLIP_LOSS  # no law has data of what is above
+    for _ in range(bands):
         for k in range(N_UNCERTAIN):
             y[uncertain + k] = away * exp(phi[place + k])
-        sliding = abs(y[Y.SLIP]) - MACRO_SLIP_LOSS  # no law has data of what is above
         if sliding > 0.0:
             y[uncertain + 1] += sliding
             y[uncertain + 2] += sliding
         y[uncertain] *= w[Q.F_EQ] / w[Q.F_CO]
         y[uncertain + 3] *= y[entry(D.FLANK_PEAK, data)]
+        uncertain += N_UNCERTAIN
+        place += N_UNCERTAIN
     if data[D.N_FIELDS] > 0.0:
         field_outputs(angle, data, phi, y, w)
 

@@ -26,7 +26,8 @@ class D(Places):
     N_PEAKS = "peaks of contact forces"
     N_FIELDS = "fields that come out"
     ACROSS = "place in y: forces across the belt, 0: none"
-    UNCERTAIN = "place in y: uncertainty, 0: unknown"
+    UNCERTAIN = "place in y: uncertainty"
+    BANDS = "bands of it: of the laws, then of the belt's parameters; 0: unknown"
     FLANK_PEAK = "place in y: peak of the flank normal force"
     PHI = "place in work: scratch of the laws"
     N_SCRATCH = "its size"
@@ -233,6 +234,10 @@ UNCERTAINTY = (  # in the order of `reduced.model.UNCERTAIN`
     Row("uncertainty.slip", "1", "standard deviation of belt.slip", 0.0, None, 1e-3, "%"),
     Row("uncertainty.efficiency", "1", "standard deviation of variator.efficiency", 0.0, None, 0.01, "%"),
     Row("uncertainty.flank_peak", "N/m", "standard deviation of peak.flank_normal", 0.0, None, 1e3),
+)
+_OF_PARAMETERS = " from the belt's unknown parameters, by the posterior of its calibration"
+PARAMETRIC = tuple(
+    r._replace(name=r.name.replace(".", ".parameters."), text=r.text + _OF_PARAMETERS) for r in UNCERTAINTY
 )
 ACROSS = (  # in the order of `reduced.model.CORRECTIONS`
     Row("exit_force.primary", "N", "lateral force of the belt where it leaves the primary", nominal=10.0),

@@ -1,7 +1,6 @@
 """The documentation page inside the FMU of a variator: equations, range of validity, errors, pictures of the laws."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ from numpy.typing import NDArray
 
 from rtcvt.control import limits
 from rtcvt.environment import docstring
-from rtcvt.errors import InputError
 from rtcvt.files import read_json
 from rtcvt.html import ErrorRow, figure, number, render, text
 from rtcvt.look import COLOURS, LINE, SOFT
@@ -19,7 +17,7 @@ from rtcvt.variator.build import reduced_path
 from rtcvt.variator.diagram import variator_diagram
 from rtcvt.variator.reduced.coordinates import counted
 from rtcvt.variator.reduced.file import read_reduced
-from rtcvt.variator.reduced.model import LAWS, ReducedModel
+from rtcvt.variator.reduced.model import BANDS, LAWS, UNCERTAIN, ReducedModel
 from rtcvt.variator.unit import FLANGES, Variator
 
 Array = NDArray[np.float64]
@@ -33,16 +31,13 @@ _COORDINATES = {
 }
 
 
+_RATIOS = (0.5, 0.7, 1.0, 1.5, 2.2)
 SHIPPED = ("pushbelt_24mm_belief",)  # reduced models whose full model is compared with others in docs/validation.md
 _ERRORS = {  # of the reduction, by whether there are other runs
-    True: {
-        "thrust": "thrust ratio",
-        "slip": "slip, in points",
-        "efficiency": "efficiency, in points",
-        "shift": "shift rate, over its RMS",
-    },
+    True: {"thrust": "thrust ratio", "slip": "slip, in points", "efficiency": "efficiency, in points",
+        "shift": "shift rate, over its RMS"},
     False: {"zeta": "thrust ratio", "e": "slip, in points", "c": "creep", "lambda": "loss", "k": "shift rate"},
-}
+}  # fmt: skip
 
 
 def variator_page(
@@ -64,18 +59,16 @@ def variator_page(
     Raises
     ------
     InputError
-        There is no reduced model, or its calibration has no operating points.
+        There is no reduced model.
     """
-    path = reduced_path(unit)
-    laws = reduced or read_reduced(path)
+    laws = reduced or read_reduced(reduced_path(unit))
     modules = [kernels, shafts] if unit.controller is None else [kers, limits, kernels, shafts]
     return render(
         "rtcvt.variator:page.html", model=model, unit=unit, errors=errors,
         given=[name for name in FLANGES if name in unit.flanges.speeds()], equations=[docstring(m) for m in modules],
         laws=laws, counts=(len(LAWS), sum(len(f.modes) for f in laws.fields)), coordinates=_coordinates(laws),
         constants=", ".join(f"{name} = {number(value)}" for name, value in laws.constants.items()),
-        pictures=_pictures(laws), own_errors=_own_errors(laws),
-        uncertainty=_uncertainty(path.with_name(f"{path.stem}_calibration.json")) if reduced is None else [],
+        pictures=_pictures(laws), own_errors=_own_errors(laws), bands=_bands(laws),
         picture=variator_diagram(unit, {v.name: float(model.p[v.index]) for v in model.select("parameter")}),
         beyond=laws.beyond(unit.ratio.min, unit.ratio.max),
         shipped=unit.reduced in SHIPPED and not unit.files_beside,
@@ -90,10 +83,8 @@ def _own_errors(laws: ReducedModel) -> list[tuple[str, ...]]:
         rows.append((about, *_shares(laws, f"{'heldout' if other else 'crossed'}.{key}")))
     for field in laws.fields:
         name = text(field.name.replace("_", " "))
-        for key, about in (
-            ("field", f"{name} over the belt, relative to its largest value"),
-            ("peak", f"largest {name}"),
-        ):
+        of = {"field": f"{name} over the belt, relative to its largest value", "peak": f"largest {name}"}
+        for key, about in of.items():
             rows.append((about, *_shares(laws, f"{'heldout' if other else 'crossed'}.{key}.{field.name}")))
     return [row for row in rows if any(row[1:])]
 
@@ -112,21 +103,15 @@ def evidence(unit: Variator) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _uncertainty(path: Path) -> list[tuple[str, ...]]:
-    """Bands of a calibration's posterior at its operating points, half of 5 to 95 %; none without the file."""
-    if not path.is_file():
+def _bands(laws: ReducedModel) -> list[tuple[str, ...]]:
+    """Standard deviations of `BANDS` [%, points] by ratio, in the middle of the data; none of a model without both."""
+    if not laws.parametric.size:
         return []
-    rows, found = [], read_json(path, "a file written by rtcvt calibrate")
-    try:
-        for point in found["points"].values():
-            low, middle, high = point["thrust ratio"]
-            halves = [0.5 * (high - low) / middle, *(0.5 * (point[k][2] - point[k][0]) for k in ("slip", "efficiency"))]
-            rpm, kN = point["omega_I"] * 30.0 / np.pi, 1e-3 * point["F_O"]
-            at = (f"{point['ratio']:g}", f"{rpm:.0f} rpm", f"{point['xi']:g}", f"{kN:g} kN")
-            rows.append((*at, *(f"± {100.0 * half:.2g}" for half in halves)))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(path, "points", None, "operating points with bands, as rtcvt calibrate writes them") from None
-    return rows
+    z = np.array([[i, 0.5, *(c.unscaled(0.0) for c in laws.coordinates[2:4]), 1.0] for i in _RATIOS])
+    found = laws.evaluate(z)
+    pairs = [zip(*(100.0 * found[f"{band}.{name}"] for band in BANDS), strict=True) for name in UNCERTAIN]
+    cells = ([f"± {a:.2g}; ± {b:.2g}" for a, b in pair] for pair in pairs)
+    return list(zip(map(number, _RATIOS), *cells, strict=True))
 
 
 def _shares(laws: ReducedModel, key: str) -> tuple[str, str, str]:
@@ -151,41 +136,24 @@ def _pictures(laws: ReducedModel) -> str:
     """The laws over torque ratio and force ratio for some ratios, in the middle of the other coordinates."""
     ranges = {c.name: (c.low, c.high) for c in laws.coordinates}
     kappa, f = (float(np.sqrt(max(ranges[n][0], 0.02) * ranges[n][1])) for n in ("kappa", "f"))
-    ratios = [i for i in (0.5, 0.7, 1.0, 1.5, 2.2) if ranges["i"][0] <= i <= ranges["i"][1]]
+    ratios = [i for i in _RATIOS if ranges["i"][0] <= i <= ranges["i"][1]]
     zeros = -counted(laws.shift, np.array([[i, 0.0, kappa, f] for i in ratios]))[:, 1]
     xi = np.linspace(ranges["xi"][0] + zeros.max(), ranges["xi"][1] + zeros.min(), 121)  # within the data for each i
     y = np.linspace(*ranges["y"], 121)
 
     def at(i: float, torque: Array, force: Array) -> dict[str, Array]:
-        n = max(len(torque), len(force))
-        points = (
-            np.full(n, i),
-            np.broadcast_to(torque, n),
-            np.full(n, kappa),
-            np.full(n, f),
-            np.broadcast_to(force, n),
-        )
-        return laws.evaluate(np.stack(points, axis=-1))
+        return laws.evaluate(np.stack(np.broadcast_arrays(i, torque, kappa, f, force), axis=-1))
 
     one = np.ones(1)
     steady = {i: at(i, xi, one) for i in ratios}
     shifting = {i: at(i, 0.5 * one, y) for i in ratios}
-    percent = 100.0
-    plots = [
-        line_plot(xi, {f"i = {i}": s["zeta"] for i, s in steady.items()}, "torque ratio ξ", "thrust ratio ζ"),
-        line_plot(
-            xi, {f"i = {i}": percent * (s["e"] + s["c"] * xi) for i, s in steady.items()}, "torque ratio ξ", "slip, %"
-        ),
-        line_plot(
-            xi, {f"i = {i}": percent * s["lambda"] for i, s in steady.items()}, "torque ratio ξ", "drag λ, % of F_CO"
-        ),
-        line_plot(
-            y,
-            {f"i = {i}": percent * s["k"] * f * (y - 1.0) for i, s in shifting.items()},
-            "F_CI/F_eq at ξ = 0.5",
-            "shift rate x, %",
-        ),
-    ]
+    settled: dict[str, Callable[[dict[str, Array]], Array]] = {"thrust ratio ζ": lambda s: s["zeta"],
+        "slip, %": lambda s: 100.0 * (s["e"] + s["c"] * xi),
+        "drag λ, % of F_CO": lambda s: 100.0 * s["lambda"]}  # fmt: skip
+    over_xi = {up: {f"i = {i}": of(s) for i, s in steady.items()} for up, of in settled.items()}
+    plots = [line_plot(xi, lines, "torque ratio ξ", up) for up, lines in over_xi.items()]
+    rates = {f"i = {i}": 100.0 * s["k"] * f * (y - 1.0) for i, s in shifting.items()}
+    plots.append(line_plot(y, rates, "F_CI/F_eq at ξ = 0.5", "shift rate x, %"))
     caption = f"The laws at κ = {number(kappa, 2)} and f = {number(f, 2)}; without shifting, but for the last."
     pictures = figure("\n".join(plots), caption)
     shown = [field for field in laws.fields if field.name in ("flank_normal", "push", "flank_radial", "tension")]

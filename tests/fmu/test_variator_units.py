@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.needs("cc"), pytest.mark.interpreted]
 def folder(tmp_path_factory):
     """A unit file with its reduced model beside it."""
     folder = tmp_path_factory.mktemp("variator")
-    write_reduced(analytic.laws(), folder / "laws.h5")
+    write_reduced(analytic.corrected(), folder / "laws.h5")
     fields = 'fields = ["push", "flank_normal"]\ncells = 4\n'
     text = fields + analytic.TEXT.replace('reduced = "none"', 'reduced = "laws.h5"')
     (folder / "variator.toml").write_text(text, encoding="utf-8")

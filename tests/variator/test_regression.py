@@ -15,7 +15,7 @@ from rtcvt.files.hdf5 import seal
 from rtcvt.variator import regression
 from rtcvt.variator.reduced.coordinates import COORDINATES, Coordinate, nodes, scaled
 from rtcvt.variator.reduced.file import CONSTANTS, SEAL, read_reduced, write_reduced
-from rtcvt.variator.reduced.model import CORRECTIONS, LAWS, OF_LAWS, UNCERTAIN, Peak, ReducedField, ReducedModel
+from rtcvt.variator.reduced.model import BANDS, CORRECTIONS, LAWS, OF_LAWS, UNCERTAIN, Peak, ReducedField, ReducedModel
 from rtcvt.variator.reduced.networks import Networks
 from rtcvt.variator.reduced.splines import GRAIN, GRAINS, sites, splines, splines_through
 from rtcvt.variator.reduced.tables import field_table, law_table, scratch
@@ -58,6 +58,7 @@ def random_model(seed=1):
         0.125 * normal(4, 5, 3, 3, len(CORRECTIONS) + 2),
         normal(4, 5, 3, 3, len(UNCERTAIN)),
         0.25,
+        parametric=normal(4, 5, 3, 3, len(UNCERTAIN)),
     )
 
 
@@ -134,8 +135,8 @@ def test_corrections_and_uncertainty_are_those_of_the_arrays_and_may_be_missing(
         peak = np.exp(phi[c + regression.N_ACROSS + 1]) * planar["peak.flank_normal"][k]
         assert_allclose(peak, found["peak.flank_normal"][k], rtol=1e-11)
         c += regression.N_ACROSS + 2
-        s = [found[f"uncertainty.{name}"][k] for name in UNCERTAIN]
-        assert_allclose(away * np.exp(phi[c : c + 4]), s, rtol=1e-11)
+        s = [found[f"{band}.{name}"][k] for band in BANDS for name in UNCERTAIN]
+        assert_allclose(away * np.exp(phi[c : c + 8]), s, rtol=1e-11)
         alone = run(model.planar, z)
         assert_allclose(alone[0], planar["zeta"][k], rtol=1e-13)
         assert_allclose(alone[1][:4], [planar[name][k] for name in LAWS], rtol=1e-11, atol=1e-13)
@@ -160,10 +161,11 @@ def test_corrections_are_what_the_laws_change_by_at_the_sites(model):
         else:
             assert_allclose(found["ring_to_pillar"], d[:, 6], rtol=GRAIN, atol=1e-6)
             assert_allclose(found["peak.push"], planar["peak.push"] * np.exp(d[:, 7]), rtol=GRAIN)
-            for table, of in ((model.uncertainty, planar), (model.deviation, found)):
+            tables = (BANDS[0], model.uncertainty, planar), (BANDS[0], model.deviation, found)
+            for band, table, of in (*tables, (BANDS[1], model.parametric, planar), (BANDS[1], model.parametric, found)):
                 s = np.exp(np.einsum("ra,rb,rc,rd,abcdm->rm", *weights, table, optimize=True))
                 for k, name in enumerate(UNCERTAIN):
-                    assert_allclose(of[f"uncertainty.{name}"], s[:, k], rtol=GRAIN)
+                    assert_allclose(of[f"{band}.{name}"], s[:, k], rtol=GRAIN)
 
 
 def test_the_speed_loss_does_not_fall_as_the_torque_ratio_grows(model):
@@ -362,7 +364,8 @@ def _set(name, value):
     (_set("peaks/weights", lambda a: a[:, :-1]), "peaks/weights"), (_set("peaks/first", lambda a: a[:, :-1]), "peaks"),
     (_set("uncertainty", lambda a: a[..., :3]), "uncertainty"),
     (_set("correction", lambda a: a[..., :5]), "correction"), (_set("correction", lambda a: a[:-1]), "correction"),
-    (_set("deviation", lambda a: a[:-1]), "deviation"), (_set("coordinates/centre", lambda a: -a), "coordinates"),
+    (_set("deviation", lambda a: a[:-1]), "deviation"), (_set("parametric", lambda a: a[:-1]), "parametric"),
+    (_set("coordinates/centre", lambda a: -a), "coordinates"),
     (_set("coordinates/range", lambda a: a[:, ::-1]), "coordinates"),
     (_set("coordinates/shift", [0.1, 0.0]), "coordinates/shift"), (_set("constants/mu", 0.0), "constants/mu"),
     (_set("campaign/points", lambda a: a[:, :3]), "campaign/points"),
@@ -414,7 +417,7 @@ def test_every_number_of_a_file_is_in_range_or_refused_by_name(model, tmp_path):
     good, keys = path.read_bytes(), []
     with h5py.File(path) as file:
         file.visititems(lambda key, item: keys.append(key) if str(getattr(item, "dtype", "")).startswith("f") else None)
-    free = {"uncertainty", "correction", "deviation"}  # need not be there
+    free = {"uncertainty", "correction", "deviation", "parametric", "slide"}  # need not be there
     assert {"thrust", "laws", "constants/mu", "campaign/points", "peaks/weights", "fields/push/modes"} | free <= {*keys}
     for k, key in enumerate(keys):
         kind = ("nan", "huge", "text", "deep", "gone")[k % 5]

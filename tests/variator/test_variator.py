@@ -18,6 +18,7 @@ from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import W_STEP, D, P, Q, RigidX, U, X, Y
+from rtcvt.variator.reduced.model import BANDS, UNCERTAIN
 from rtcvt.variator.unit import read_variator, with_flange_inputs
 
 SPEED = {"primary": "speed"}
@@ -394,6 +395,10 @@ def test_forces_across_and_uncertainty_come_out_if_the_laws_have_them():
     assert one.get("uncertainty.thrust_ratio") == pytest.approx(0.02 * found["zeta"], rel=1e-5)
     assert one.get("uncertainty.slip") == pytest.approx(1e-3)
     assert one.get("uncertainty.flank_peak") == pytest.approx(0.1 * one.get("peak.flank_normal"))
+    of_laws, of_belt = (np.array([one.get(f"{band}.{name}") for name in UNCERTAIN]) for band in BANDS)
+    assert of_belt == pytest.approx(3.0 * of_laws, rel=1e-6)
+    laws_alone = instance(reduced=replace(corrected(), parametric=np.zeros((0, 0, 0, 0, 4)))).model.by_name
+    assert "uncertainty.parameters.slip" not in laws_alone
 
 
 def test_uncertainty_grows_where_the_belt_slides_as_a_whole():
@@ -403,6 +408,7 @@ def test_uncertainty_grows_where_the_belt_slides_as_a_whole():
     assert one.get("belt.slip") > 0.1
     for name in ("slip", "efficiency"):
         assert one.get(f"uncertainty.{name}") > one.get("belt.slip") - 0.05
+        assert one.get(f"uncertainty.parameters.{name}") > one.get("belt.slip") - 0.05
 
 
 def test_outside_of_the_data_is_said():

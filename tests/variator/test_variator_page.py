@@ -1,11 +1,10 @@
 """What the page and the build of a variator say: range of the data, errors in words, the picture."""
 
 import html
-import json
 import logging
 import math
 import re
-import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,26 +53,15 @@ def test_errors_are_few_and_in_words(unit):
     assert accuracy.count("<tr>") < 31
     assert re.search(r"thrust ratio</td><td[^>]*>2.14 %</td>", accuracy)
     assert "three thrust ratios" in accuracy
-    assert re.search(r"2000 rpm</td><td[^>]*>0.5</td><td[^>]*>20 kN</td><td[^>]*>± 7.2</td>", accuracy)  # calibration
     assert "estimates" in accuracy
 
 
-def test_bands_of_a_calibration_beside_the_reduced_model(unit, tmp_path):
-    shutil.copy(reduced_path(unit), tmp_path / "own.h5")
-    path = tmp_path / "own.toml"
-    path.write_text(find_unit("pushbelt_cvt").read_text().replace('"pushbelt_24mm_belief"', '"own.h5"'))
-    own = load_unit(path)
-    model = own.build()
-    assert "±" not in variator_page(model, own)
-    bands = {"thrust ratio": [1.0, 1.25, 1.5], "slip": [0.004, 0.005, 0.008], "efficiency": [0.95, 0.97, 0.98]}
-    calibration = tmp_path / "own_calibration.json"
-    at = {"ratio": 1.6, "omega_I": 209.44, "xi": 0.5, "F_O": 17e3}
-    calibration.write_text(json.dumps({"points": {"middle": at | bands}}))
-    cells = [re.sub("<.*?>", "", c) for c in re.findall(r"<td.*?</td>", variator_page(model, own)) if "±" in c]
-    assert cells == ["± 20", "± 0.2", "± 1.5"]
-    assert "2000 rpm" in variator_page(model, own)
-    calibration.write_text('{"points": {"middle": {}}}')
-    refused(r"own_calibration\.json.*points", variator_page, model, own)
+def test_bands_of_the_laws_and_of_the_parameters(unit):
+    laws = read_reduced(reduced_path(unit))
+    both = laws.evaluate(np.array([[1.0, 0.5, *(c.unscaled(0.0) for c in laws.coordinates[2:4]), 1.0]]))
+    cell = "; ".join(f"± {100.0 * both[name][0]:.2g}" for name in ("uncertainty.slip", "uncertainty.parameters.slip"))
+    assert cell in variator_page(unit.build(), unit)
+    assert "±" not in variator_page(unit.build(), unit, reduced=replace(laws, parametric=laws.parametric[:0]))
 
 
 @pytest.mark.parametrize("ratio", [0.45, 1.0, 2.4])

@@ -149,6 +149,10 @@ class Unknown(Record):
         """x of a standard normal z."""
         return self.above + (self.median - self.above) * np.exp(self.spread * z)
 
+    def scaled(self, x: float) -> float:
+        """z of a value."""
+        return float(np.log((x - self.above) / (self.median - self.above)) / self.spread)
+
 
 class Observable(Record):
     """A printed value, or the sign of one."""

@@ -37,7 +37,7 @@ class Coordinate:
         low, high = self.mapped(self.low), self.mapped(self.high)
         return np.asarray(2.0 * (self.mapped(np.clip(z, self.low, self.high)) - low) / (high - low) - 1.0)
 
-    def unscaled(self, t: Array) -> Array:
+    def unscaled(self, t: Any) -> Array:
         """z at t in [-1, 1]."""
         low, high = float(self.mapped(self.low)), float(self.mapped(self.high))
         g = low + 0.5 * (t + 1.0) * (high - low)
@@ -60,13 +60,17 @@ def scaled(coordinates: Sequence[Coordinate], shift: tuple[float, float], z: Arr
     return np.column_stack([c.scaled(z[:, j]) for j, c in enumerate(coordinates)])
 
 
+def unscaled(coordinates: Sequence[Coordinate], shift: tuple[float, float], t: Array) -> Array:
+    """Operating points (n, 4) at scaled coordinates t (n, 4)."""
+    z = np.column_stack([c.unscaled(a) for c, a in zip(coordinates, t.T, strict=False)])
+    z[:, 1] -= counted(shift, z * [1.0, 0.0, 1.0, 1.0])[:, 1]
+    return z
+
+
 def grid_of(coordinates: Sequence[Coordinate], shift: tuple[float, float], shape: Sequence[int]) -> Array:
     """Operating points (n, 4) at the sites of splines."""
-    axes = [c.unscaled(sites(n)) for c, n in zip(coordinates, shape, strict=False)]
-    grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)
-    zero = np.column_stack([grid[:, 0], np.zeros((len(grid), 3))])
-    grid[:, 1] -= counted(shift, zero)[:, 1]
-    return grid
+    grid = np.stack([a.ravel() for a in np.meshgrid(*(sites(n) for n in shape), indexing="ij")], axis=1)
+    return unscaled(coordinates, shift, grid)
 
 
 def nodes(y: Coordinate, n: int) -> Array:

@@ -2,12 +2,12 @@
 
 Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and those of the
 reduction. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``thrust``, ``laws``: coefficients
-of the splines; ``uncertainty``, ``correction``, ``deviation`` and ``falling``, if there are any; ``peaks``: names,
-weights, both layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights, modes, singular
-values, and weights of the correction, if there are any;
-``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset
-has ``units`` and ``description``. Coefficients are multiples of `GRAIN`; modes and weights are in single precision. The
-file is sealed, see `rtcvt.files.hdf5`.
+of the splines; ``uncertainty``, ``correction``, ``deviation``, ``falling``, ``parametric``, if there are any;
+``peaks``: names, weights, both layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights,
+modes, singular values, and weights of the correction, if there are any; ``campaign``: points of the data in the scaled
+coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset has ``units`` and ``description``.
+Coefficients are multiples of `GRAIN`; modes and weights are in single precision. The file is sealed, see
+`rtcvt.files.hdf5`.
 """
 
 from dataclasses import replace
@@ -64,7 +64,7 @@ def rounded(model: ReducedModel) -> ReducedModel:
 
     return replace(
         model,
-        **each(grained, model, "thrust", "laws", "uncertainty", "deviation", "falling"),
+        **each(grained, model, "thrust", "laws", "uncertainty", "deviation", "falling", "parametric"),
         correction=single_precision(model.correction),
         peaks=tuple(replace(a, weights=single_precision(a.weights)) for a in model.peaks),
         peak_networks=networks(model.peak_networks),
@@ -112,6 +112,8 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
         write("laws", single(model.laws), "1", f"{about}: polynomials in y of {of}")
         if model.uncertainty.size:
             write("uncertainty", single(model.uncertainty), "1", f"{about}: ln of standard deviations")
+        if model.parametric.size:
+            write("parametric", single(model.parametric), "1", f"{about}: the same from the belt's unknown parameters")
         if model.correction.size:
             of = "thrust ratio, slip, losses, shift rate, exit forces, ring to pillar, peaks"
             write("correction", single(model.correction), "1", f"{about}: {of}, spatial less planar")
@@ -174,7 +176,8 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
 
     def number(name: str) -> float:
         with refused(path, f"{name}: one number"):
-            return float(array(name))
+            value = float(array(name))
+            return int(value) if file[name].dtype.kind == "i" else value
 
     about = [
         strings("coordinates/name"),
@@ -187,7 +190,8 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
             Coordinate(n, m, float(c), float(r[0]), float(r[1])) for n, m, c, r in zip(*about, strict=True)
         )
         shift = float(file["coordinates/shift"][0]), float(file["coordinates/shift"][1])
-    peaks = zip(strings("peaks/name"), array("peaks/weights"), strict=True)
+    with refused(path, "peaks: a name and weights of each"):
+        peaks = tuple(Peak(n, w) for n, w in zip(strings("peaks/name"), array("peaks/weights"), strict=True))
     fields = sorted(file["fields"].items(), key=lambda item: int(item[1].attrs["order"])) if "fields" in file else []
     return ReducedModel(
         str(file.attrs["name"]),
@@ -196,7 +200,7 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
         shift,
         array("thrust"),
         array("laws"),
-        tuple(Peak(n, w) for n, w in peaks),
+        peaks,
         tuple(
             ReducedField(
                 name, str(g.attrs["units"]), str(g.attrs["description"]), array(f"fields/{name}/modes"),
@@ -218,6 +222,7 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
         array("deviation") if "deviation" in file else np.zeros((0, 0, 0, 0, len(UNCERTAIN))),
         number("slide") if "slide" in file else 0.0,
         array("falling") if "falling" in file else np.zeros((0, 0, 0, 0)),
+        array("parametric") if "parametric" in file else np.zeros((0, 0, 0, 0, len(UNCERTAIN))),
     )  # fmt: skip
 
 
@@ -259,8 +264,9 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
     require(not both or m.correction.shape[:4] == m.uncertainty.shape[:4], "correction", "the splines of uncertainty")
     fits = not m.falling.size or (m.falling.shape == m.laws.shape[:4] and plain(m.falling))
     require(fits, "falling", "a number for each spline of the laws")
-    fits = not m.deviation.size or (m.deviation.shape == m.uncertainty.shape and plain(m.deviation))
-    require(fits, "deviation", "the splines of uncertainty")
+    for key, table in (("deviation", m.deviation), ("parametric", m.parametric)):
+        fits = not table.size or (table.shape == m.uncertainty.shape and plain(table))
+        require(fits, key, "the splines of uncertainty")
     for key, networks in (("peaks", m.peak_networks), ("networks", m.networks)):
         W_1, W_2 = networks.first, networks.second
         fits = W_1.ndim == 3 == W_2.ndim and len(W_1) == len(W_2) and W_1.shape[2] == len(COORDINATES) + 1

@@ -22,8 +22,8 @@ Two parts may be missing. Corrections: differences d of the spatial belt from th
 peaks, without y. They change laws, not signs: ``zeta exp(d)``, asinh of the speed loss + d, both losses, c and lambda,
 by one factor exp(d), ``k exp(d)``, peaks by exp(d); three more are outputs of their own, the exit forces over F_CO. The
 coefficients of fields differ by other weights of the same units. Uncertainty: one standard deviation of `UNCERTAIN`,
-relative for thrust ratio and peak; with the corrections another one. It grows with the distance from the data beyond a
-typical one, and outside of their range. The
+relative for thrust ratio and peak; with the corrections another one; and one from the belt's unknown parameters. They
+grow with the distance from the data beyond a typical one, and outside of their range. The
 kernels' tables hold all of it: coefficients such that the splines are right at their sites.
 
 Of the speed loss file and tables hold the whole, asinh((e + c xi)/0.002); e is it less c xi. Along xi the coefficients
@@ -47,6 +47,7 @@ Array = NDArray[np.float64]
 
 LAWS = ("k", "e", "c", "lambda")
 UNCERTAIN = ("thrust_ratio", "slip", "efficiency", "flank_peak")
+BANDS = ("uncertainty", "uncertainty.parameters")  # of the laws, and of the belt's parameters
 CORRECTIONS = ("thrust_ratio", "slip", "loss", "shift", "exit_force.primary", "exit_force.secondary", "ring_to_pillar")
 OF_LAWS = 4  # the first of them change laws, the others are outputs of their own
 
@@ -102,7 +103,8 @@ class ReducedModel:
     none;
     deviation: as `uncertainty`, of the model with its corrections; slide: A of the shift rate of a belt that
     slides on the primary; falling (n_1, n_2, n_3, n_4): what makes the corrected slip fall as the clamping grows, added
-    to the coefficients of asinh((e + c xi)/0.002), empty: nothing.
+    to the coefficients of asinh((e + c xi)/0.002), empty: nothing; parametric: as `uncertainty`,
+    from the belt's unknown parameters, empty: unknown.
     """
 
     name: str
@@ -126,6 +128,7 @@ class ReducedModel:
     deviation: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, len(UNCERTAIN))))
     slide: float = 0.0
     falling: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0)))
+    parametric: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, len(UNCERTAIN))))
 
     @property
     def in_y(self) -> int:
@@ -136,8 +139,8 @@ class ReducedModel:
     def planar(self) -> "ReducedModel":
         """The model without corrections."""
         fields = tuple(replace(f, across=f.across[:0]) for f in self.fields)
-        none = np.zeros((0, 0, 0, 0, len(UNCERTAIN)))
-        return replace(self, correction=self.correction[:0], deviation=none, fields=fields, falling=self.falling[:0])
+        others = {name: getattr(self, name)[:0] for name in ("correction", "deviation", "falling")}
+        return replace(self, fields=fields, **others)
 
     @cached_property
     def tables(self) -> tuple[Array, Array, Array]:
@@ -159,6 +162,8 @@ class ReducedModel:
             aside = d[..., OF_LAWS:]
             if self.uncertainty.size:
                 aside = np.concatenate([aside, self.deviation if self.deviation.size else self.uncertainty], axis=4)
+        if self.parametric.size:
+            aside = np.concatenate([aside, self.parametric], axis=4)
         T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
         for more in (None, self.falling) if self.falling.size else (None,):
             if more is not None:
@@ -179,7 +184,7 @@ class ReducedModel:
     def evaluate(self, z: Array) -> dict[str, Array]:
         """Thrust ratio ``zeta``, all laws and peaks by their names at operating points (n, 5), each (n,).
 
-        ``uncertainty.NAME`` by `UNCERTAIN`, if it is known; corrections of their own by the names of `CORRECTIONS`.
+        The names of `BANDS` and `UNCERTAIN`, if they are known; corrections of their own by the names of `CORRECTIONS`.
         """
         z = np.atleast_2d(z)
         t = scaled(self.coordinates, self.shift, z)
@@ -201,8 +206,8 @@ class ReducedModel:
                 for peak, d in zip(self.peaks, more[regression.N_ACROSS :], strict=False):
                     found[peak.name] = found[peak.name] * np.exp(d)
             if self.uncertainty.size:
-                s = np.exp(more[-len(UNCERTAIN) :]) * self._away(z, t)
-                found |= {f"uncertainty.{name}": part for name, part in zip(UNCERTAIN, s, strict=True)}
+                names = [f"{of}.{name}" for of in BANDS[: 1 + bool(self.parametric.size)] for name in UNCERTAIN]
+                found |= dict(zip(names, np.exp(more[-len(names) :]) * self._away(z, t), strict=True))
         return found
 
     def _away(self, z: Array, t: Array) -> Array:

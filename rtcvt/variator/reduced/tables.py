@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from rtcvt.variator import regression
 from rtcvt.variator.reduced.coordinates import MAPS
-from rtcvt.variator.reduced.model import UNCERTAIN, ReducedModel
+from rtcvt.variator.reduced.model import ReducedModel
 from rtcvt.variator.reduced.networks import Networks
 
 Array = NDArray[np.float64]
@@ -18,9 +18,7 @@ def scratch(model: ReducedModel) -> int:
 
 def _peaks_at(model: ReducedModel) -> int:
     """Place of the peaks' layers in phi."""
-    across = (regression.N_ACROSS + len(model.peaks)) * bool(model.correction.size)
-    aside = across + len(UNCERTAIN) * bool(model.uncertainty.size)
-    return regression.IN_Y + model.in_y + 1 + regression.ORDER * max(model.laws.shape[4], aside)
+    return regression.IN_Y + model.in_y + 1 + regression.ORDER * max(table.shape[4] for table in model.tables[1:])
 
 
 def _fields_at(model: ReducedModel) -> int:

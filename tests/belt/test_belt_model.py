@@ -388,6 +388,15 @@ def test_a_jump_of_a_given_speed_is_met_without_overshoot():
     assert speed[103] == pytest.approx(10.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("w", [5e3, -7e3, 1e4])
+def test_a_given_speed_that_jumps_beyond_the_belts_waves_is_followed(w):
+    """Steps of the implicit Euler method empty cells there, and the budget ends: the belt is held, its limits anew."""
+    one = started(model("two_pulley_belt"))
+    for speed in (0.0, w, 0.0):
+        one.set("P1.w", speed)
+        assert one.step(20e-3) != FAILED
+
+
 def test_the_rigid_model_has_one_given_speed():
     unit = load_unit("two_pulley_belt")
     pulleys = {name: p.model_copy(update={"flange": "speed"}) for name, p in unit.pulleys.items()}

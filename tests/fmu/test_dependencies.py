@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from instances import started, stepped
 from marks import slow
+from rows import cases
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.dependencies import dependencies
@@ -67,11 +68,7 @@ def test_nothing_changes_that_is_not_declared(unit, fidelity):
             assert set(np.flatnonzero(row)) <= depends
 
 
-@pytest.mark.parametrize(
-    ("unit", "fidelity", "most"),
-    [slow("accessory_5pk", "hybrid", 0), ("planetary", "full", 0), ("toroidal_kers", "full", 2),
-     slow("toroidal_variator", "full", 1), slow("pushbelt_kers", "hybrid", 10), ("vehicle", "rigid", 13)],
-)  # fmt: skip
+@cases
 def test_outputs_name_few_inputs(unit, fidelity, most):
     model = load_unit(unit).build(fidelity)
     n_x = len(model.states)

@@ -13,6 +13,7 @@ from fmpy.validation import validate_fmu
 from machines import machines
 from marks import slow
 from native_host import H, Hosted
+from rows import cases
 
 from rtcvt.belt.unit import Lateral
 from rtcvt.fmu.export import export_python
@@ -105,11 +106,7 @@ def test_flanges_and_outputs_of_the_accessory_drive():
         assert variables[name].causality == "output"
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "output"),
-    [("clutch", {"a.w": 50.0, "clutch.u": 0.5}, "clutch.Q"),
-     slow("accessory_5pk", {"crankshaft.tau": -12.0, "pump.tau": 3.0}, "tensioner_crankshaft.F")],
-)  # fmt: skip
+@cases
 def test_the_python_unit_gives_the_same_numbers(tmp_path, name, given, output):
     unit = load_unit(name)
     path = export_python(unit, unit.models[0], tmp_path / "unit.fmu", documentation="<p>About</p>")

@@ -30,7 +30,7 @@ from marks import slow
 from matplotlib.image import imread
 from native_host import DISCARD, ERROR, UNITS, H, Hosted, inputs, reference, run
 from refusals import refused
-from rows import cases, mistakes
+from rows import cases, mistakes, tables
 
 import rtcvt.fmu.native.compiler
 from rtcvt.errors import InputError
@@ -129,12 +129,7 @@ def test_the_same_unit_has_the_same_guid_and_another_one_another(exported_native
 
 
 def test_units_are_for_this_machine_unless_another_is_named(monkeypatch):
-    for system, machine, name in (
-        ("Linux", "x86_64", "linux64"),
-        ("Windows", "AMD64", "win64"),
-        ("Darwin", "arm64", "aarch64-darwin"),
-        ("Linux", "aarch64", "aarch64-linux"),
-    ):
+    for system, machine, name in tables("cases/native.toml")["machines"]:
         monkeypatch.setattr(platform, "system", lambda found=system: found)
         monkeypatch.setattr(platform, "machine", lambda found=machine: found)
         assert own_platform() == name

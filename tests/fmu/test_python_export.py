@@ -9,7 +9,7 @@ import pytest
 from archives import changed
 from marks import slow
 from refusals import refused
-from rows import mistakes
+from rows import mistakes, script
 
 import rtcvt.fmu.export
 from rtcvt.fmu.export import export_python
@@ -81,12 +81,7 @@ def test_a_failed_export_keeps_the_file_that_was_there(unit, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == [path]
 
 
-RUN = """
-import sys
-from fmpy import simulate_fmu
-for path in sys.argv[1:]:
-    simulate_fmu(path, stop_time=0.01, output_interval=1e-3)
-"""
+RUN = script("python_export", "run")
 
 
 def run(*paths, prelude=""):

@@ -13,6 +13,7 @@ from rows import mistakes, script
 
 import rtcvt.fmu.export
 from rtcvt.fmu.export import export_python
+from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
 
 
@@ -52,12 +53,13 @@ def test_export_leaves_the_process_as_it_was(unit, tmp_path):
     assert [f.name for f in tmp_path.iterdir()] == ["unit.fmu"]
 
 
+@pytest.mark.parametrize("export", [export_python, export_native])
 @pytest.mark.parametrize("place", ["missing/unit.fmu", "file/unit.fmu", "folder.fmu", "unit.zip"])
-def test_a_place_that_cannot_be_written_is_refused(unit, tmp_path, place):
+def test_a_place_that_cannot_be_written_is_refused(unit, tmp_path, export, place):
     (tmp_path / "file").touch()
     (tmp_path / "folder.fmu").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    refused(place, export_python, unit, "rigid", tmp_path / place)
+    refused(place, export, unit, "rigid", tmp_path / place)
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -315,7 +315,7 @@ def furnished(torque_driven):
     return tensioned(torque_driven), *(decoupled(torque_driven, stiffness=k, **given) for k in (20.0, 2e4))
 
 
-@pytest.mark.parametrize(("steps", "step"), [(400, 3), slow(4000, 1)])
+@pytest.mark.parametrize(("steps", "step"), [(400, 5), slow(4000, 1)])
 def test_no_step_is_refused_and_no_energy_is_made(steps, step):
     """1000 N.m and 400 rad/s at once, slack belts, pulleys that turn against each other."""
     loose = 0
@@ -325,7 +325,7 @@ def test_no_step_is_refused_and_no_energy_is_made(steps, step):
         loads = any(p.load for p in unit.pulleys.values())
         loose += not loads
         assert loads or made < 1e-8
-    assert loose > 3
+    assert loose > 1
     for k, unit in enumerate((*furnished(False), *furnished(True))):
         statuses, made = violent(started(unit), steps, k // 3)
         assert statuses[FAILED] == 0

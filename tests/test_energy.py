@@ -156,7 +156,7 @@ class Meter:
         return self.made <= ROUND_OFF + self.from_start * WITHIN * self.through
 
 
-FAST = ("automatic_6", "differential", "toroidal_kers")  # clutches, gears alone, a controlled contact
+FAST = ("differential", "toroidal_kers")  # gears alone, a controlled contact
 ROWS = ((1000, 1), (60, 20))
 PARTS = [(name, "rigid", *rows) for name in ("vehicle", "driveline") for rows in ((2000, 1), (100, 20))]
 GEARS = [(name, fidelity, *rows) if name in FAST and rows[1] > 1 else slow(name, fidelity, *rows)

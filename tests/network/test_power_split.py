@@ -45,6 +45,7 @@ def lost(eta, power):
     return power / eta if power > 0.0 else power * eta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theta", [0.2, -0.2])  # forward and reverse
 @pytest.mark.parametrize("drives", ["engine", "output"])
 def test_losses_of_teeth_where_power_circulates(halves, theta, drives):

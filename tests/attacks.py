@@ -32,7 +32,7 @@ from xml.sax.saxutils import escape
 import h5py
 import numpy as np
 from damages import damaged
-from rows import script, text_of
+from rows import script, tables, text_of
 
 from rtcvt import __main__
 from rtcvt.errors import InputError
@@ -89,6 +89,7 @@ class Rounds:
             yield self.made - 1
 
 
+COMMANDS, KEYS = tables("attacks.toml"), ("readers", "writers")
 CHANNELS = (Channel("shaft.tau", "N.m", "torque"), Channel("shaft.w", "rad/s", "speed"))
 
 
@@ -363,30 +364,6 @@ def machines(count: int, folder: Path, first: int = 0) -> Outcome:
     return done - first, bad
 
 
-READERS = (
-    "show {}.toml", "show {}.toml --keys", "simulate {}.toml", "export {}.toml --no-check -o out.fmu",
-    "ssp {}.toml -o out.ssp",
-    "check {}.toml -o out.html", "map {}.toml -o out.html", "sheave {}.toml -o out.html",
-    "campaign pushbelt_24mm --plan {}.toml -o out", "calibrate pushbelt_24mm --plan {}.toml -o out",
-    "reduce {} -o out.h5", "run {}.fmu", "run unit.fmu --scenario {}.toml", "run unit.fmu --inputs {}.csv",
-    "run unit.fmu --can virtual:x --dbc {}.dbc", "plot {}.h5", "plot {}.mf4", "view {}.h5",
-    "simulate clutch --scenario {}",
-    "export differential --figures {}.json --no-check -o out.fmu",
-)  # fmt: skip
-WRITERS = (
-    "simulate clutch -o {}.h5", "simulate clutch -o {}.csv", "simulate clutch --json {}.json",
-    "export clutch --backend python --no-check -o {}.fmu", "ssp vehicle_wltc -o {}.ssp", "plot run.h5 -o {}.png",
-    "run unit.fmu --fast --duration 0.1 -o {}.h5", "run unit.fmu --fast --duration 0.1 --json {}.json",
-    "run unit.fmu --fast --duration 0.1 -o {}.mf4", "plot run.h5 -o {}.svg", "check planetary -o {}.html",
-    "sheave pushbelt_24mm -o {}.html", "simulate pushbelt_24mm --model theory --case MED -o {}.html",
-    "simulate pushbelt_24mm --case MED --duration 1e-3 -o {}.h5", "export clutch --no-check -o {}.fmu",
-    "simulate two_pulley_5pk --model full --duration 2e-3 -o {}.h5", "plot run.h5 -o {}.pdf",
-    "run unit.fmu --duration 5 --step 1e-3 -o {}.h5", "run unit.fmu --duration 5 --step 1e-3 -o {}.mf4",
-    "run unit.fmu --duration 0.1 --can virtual:x --save-dbc {}.dbc", "simulate car_cvt --step 5ms --report {}.html",
-    "map accessory_5pk --low 1000rpm --high 1050rpm --time 5s -o {}.html",
-)  # fmt: skip
-
-
 def _folder(path: Path) -> None:
     path.mkdir()
     (path / "a.h5").mkdir()
@@ -449,8 +426,8 @@ def files(count: int, folder: Path) -> Outcome:
     within three minutes, and nothing is left."""
     hostile.build(folder).rename(folder / "unit.fmu")
     grown(folder / "run.h5", True)
-    tries = [(words, what) for what, place in PLACES.items()
-             for words in (*(READERS if place[2] else ()), *(WRITERS if place[3] else ()))]  # fmt: skip
+    tries = [(words, what) for what, (_, _, *asked) in PLACES.items() for key, ask in zip(KEYS, asked, strict=True)
+             for words in (COMMANDS[key] if ask else ())]  # fmt: skip
     tries = [tries[k] for k in np.random.default_rng(37).permutation(len(tries))[:count]]
     bad, before = [], sorted(p.name for p in folder.iterdir())
     rounds = Rounds(len(tries))
@@ -509,16 +486,7 @@ def overwriting(count: int, folder: Path) -> Outcome:
     return rounds.made, bad
 
 
-STARTERS = (
-    "campaign pushbelt_24mm -p quick --workers 1 -o runs", "calibrate pushbelt_24mm -p belief --workers 1 -o found",
-    "check pushbelt_24mm --belt spatial", "sheave pushbelt_24mm", "export clutch --no-check -o c.fmu",
-    "run unit.fmu --duration 0.1 --step 1e-3 -o run.h5", "plot growing.part.h5", "ssp vehicle_wltc", "show clutch",
-    "simulate clutch -o c.h5",
-)  # fmt: skip
-MODULES = (
-    "multiprocessing", "random", "numpy", "json", "typing", "h5py", "scipy", "signal", "socket", "logging", "pickle",
-    "subprocess", "tempfile", "threading", "asyncio", "distributed", "tornado", "string", "ssl", "ziglang",
-)  # fmt: skip
+STARTERS = COMMANDS["starters"]
 BEGUN = 40.0  # [s] after which all processes of a command have begun
 
 
@@ -526,7 +494,7 @@ def modules(count: int, folder: Path) -> Outcome:
     """Modules in the current folder, for every command that starts a process: none runs."""
     hostile.build(folder).rename(folder / "unit.fmu")
     grown(folder / "growing.h5", False)
-    for name in MODULES:
+    for name in COMMANDS["modules"]:
         (folder / f"{name}.py").write_text("open(f'{__name__}.ran', 'w').close()\nraise SystemExit(9)\n")
     bad, rounds = [], Rounds(min(count, len(STARTERS)))
     for _, words in zip(rounds, STARTERS, strict=False):

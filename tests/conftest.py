@@ -28,7 +28,7 @@ BELT = ("belt/", "offline/belt/", "offline/test_speed_map.py")
 # The rig's tests come first: a rig is forked and locks its memory, which takes seconds in a process that has compiled
 # much. Then long files come before short ones, so that two workers end together.
 FIRST = [
-    "offline/pushbelt/test_runs.py", "fmu/test_native.py",
+    "test_contract.py", "offline/pushbelt/test_runs.py", "fmu/test_native.py",
     "variator/test_variator.py", "offline/variator/test_reduction.py",
     "offline/belt/test_belt_check.py", "belt/test_belt_model.py",
 ]  # fmt: skip

@@ -24,8 +24,11 @@ from rtcvt.variator.layout import D, KersX, P, RigidX, X
 from rtcvt.variator.unit import read_variator
 
 __all__ = [
-    "Machine", "flanged", "gear_state", "in_ranges", "kers_model", "machines", "state", "variant", "variator_state",
+    "Machine", "flanged", "flanges", "gear_state", "in_ranges", "kers_model", "machines", "outer_springs", "state",
+    "variant", "variator_state",
 ]  # fmt: skip
+
+SPEEDS = {"drive.tau": "axle.w"}  # of a torque at a flange that has another's speed
 
 # of a kind, or of a unit whose states differ: lowest and highest states and inputs
 RANGES = tables("cases/machines.toml")["ranges"]
@@ -50,6 +53,26 @@ def engine_state(high: float, one: Instance, rng: Generator) -> None:
     in_ranges("engine", one, rng)
     one.x[0] = rng.uniform(-0.1, 1.0) * high
     one.x[1] = rng.uniform(0.0, 60.0)
+
+
+def flanges(model: Model) -> list[tuple[str, str, float]]:
+    """Inputs that carry power, what the machine gives there, and the sign of their product: 1 into the machine."""
+    found = []
+    for v in model.select("input"):
+        name, _, kind = v.name.rpartition(".")
+        gives = SPEEDS.get(v.name, f"{name}.{'tau' if kind == 'w' else 'w'}")
+        if kind in ("tau", "load", "w") and gives in model.by_name:
+            found.append((v.name, gives, -1.0 if kind == "load" else 1.0))
+    return found
+
+
+def outer_springs(one: Instance) -> float:
+    """Energy [J] of springs at shafts whose speed is given, outside of the machine."""
+    return sum(
+        0.5 * tau**2 / one.get(f"{v.name.removesuffix('.tau')}.K")
+        for v, tau in zip(one.model.states, one.x, strict=True)
+        if v.name.endswith(".tau") and f"{v.name.removesuffix('.tau')}.K" in one.model.by_name
+    )
 
 
 # --- gears ------------------------------------------------------------------------------------------------------------

@@ -22,12 +22,7 @@ def build(folder: Path) -> None:
     """Put the files there."""
     package, units = files("rtcvt"), {name: path.read_text() for name, path in shipped_units().items()}
     (folder / "runs").mkdir()
-    for name, place in (
-        ("fuel.csv", "engine/gasoline_80kw_fuel.csv"),
-        ("cycle.csv", "cycles/nedc.csv"),
-        ("red.h5", "reduced/pushbelt_24mm_belief.h5"),
-        ("runs/a.h5", "reduced/pushbelt_24mm_belief.h5"),
-    ):
+    for name, place in tables("cases/overwriting.toml")["copied"].items():
         shutil.copy(str(package / place), folder / name)
     texts = dict.fromkeys(("net.dbc", "x.fmu", "in.csv", "fig.json"), "mine")
     texts |= {

@@ -36,14 +36,16 @@ def script(group: str, name: str) -> str:
 def _rows(folder: str) -> Callable[[Callable], Callable]:
     """Parametrise a test by the rows of its name in ``tests/data/FOLDER/MODULE.toml``, both without ``test_``.
 
-    The keys of the rows are the test's arguments; one that a row does not have is None.
+    The keys of the rows are the test's arguments; one that a row does not have is None. `slow` rows are marked so.
     """
 
     def parametrised(test: Callable) -> Callable:
         module = Path(test.__code__.co_filename).stem.removeprefix("test_")
         found = tables(f"{folder}/{module}.toml")[test.__name__.removeprefix("test_")]
-        names = list(dict.fromkeys(key for row in found for key in row))
-        return pytest.mark.parametrize(names, [tuple(row.get(n) for n in names) for row in found])(test)
+        names = [key for key in dict.fromkeys(key for row in found for key in row) if key != "slow"]
+        marks = {False: (), True: pytest.mark.slow}
+        given = [pytest.param(*map(row.get, names), marks=marks["slow" in row]) for row in found]
+        return pytest.mark.parametrize(names, given)(test)
 
     return parametrised
 

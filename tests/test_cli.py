@@ -18,7 +18,7 @@ from marks import slow
 from overwriting import READ, build, link, state
 from refusals import refused
 from rich.text import Text
-from rows import mistakes, script
+from rows import cases, mistakes, script
 from typer import Option, Typer
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -114,25 +114,14 @@ def test_simulate_writes_recording_and_figures_and_cuts_no_names_off(rtcvt, tmp_
     assert json.loads(recording.attributes["parameters"])["gear.s.J"] == 1e-3
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        slow("rtcvt simulate my_", {"my_gears.toml"}),
-        ("rtcvt simulate planetary --set gear.p", {"gear.p.J=", "gear.p.b="}),
-        slow("rtcvt show toro", {"toroidal_kers", "toroidal_variator"}),
-        slow("rtcvt simulate toroidal_kers --scenario in", {"infeasible demand"}),
-        slow("rtcvt campaign pushbelt_24mm --plan qu", {"quick"}),
-        slow("rtcvt plot run.h5 --signal sun", {"sun.tau", "sun.w"}),
-        slow("rtcvt simulate nothing --scenario in", set()),
-    ],
-)
+@cases
 def test_completion(tmp_path, line, expected):
     (tmp_path / "my_gears.toml").touch()
     load("planetary").simulate("sun drives the carrier, ring braked", duration=1.0).save(tmp_path / "run.h5")
     shell = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1), "_RTCVT_COMPLETE": "complete_bash"}
     command = Path(sys.executable).with_name("rtcvt")
     done = subprocess.run([command], cwd=tmp_path, env=os.environ | shell, capture_output=True, text=True)
-    assert set(done.stdout.split("\n")) - {""} == expected
+    assert set(done.stdout.split("\n")) - {""} == {*expected}
 
 
 @mistakes
@@ -170,10 +159,7 @@ def test_show_of_belts(rtcvt):
     assert "pushbelt_24mm" in rtcvt("show")[1]
 
 
-@pytest.mark.parametrize(
-    ("name", "rod", "step", "motion"),
-    [("pushbelt_24mm", "rcm", 1.27e-6, "along"), slow("rod.toml", "cosserat", 3.6e-8, "rotation")],
-)
+@cases
 def test_show_modes_of_a_ring(rtcvt, tmp_path, name, rod, step, motion):
     """What bounds the step, by name; the mode that bounds it has the smallest step of all."""
     unit = shipped_units("pushbelt")["pushbelt_24mm"].read_text()
@@ -305,30 +291,10 @@ def test_a_signal_that_a_library_swallows_comes_again(name, code):
     assert "Traceback" not in done.stderr
 
 
-CODE = """
-import os, signal, sys, time
-import rtcvt.__main__, rtcvt.cli
-
-def command():
-    if sys.argv[2] == "loops":  # as machine code that never returns to Python
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    print("runs", flush=True)
-    if sys.argv[2] == "crashes":
-        os.kill(os.getpid(), signal.SIGSEGV)
-    elif sys.argv[2] == "ends":
-        sys.exit(3)
-    time.sleep(60)
-
-rtcvt.cli.main = command
-rtcvt.__main__.main()
-"""
+CODE = script("cli", "permitted")
 
 
-@pytest.mark.parametrize(("does", "signals", "code", "said"), [
-    ("loops", ["SIGINT", "SIGINT"], 130, "code of a file did not return"),
-    ("loops", ["SIGTERM", "SIGTERM"], 1, "code of a file did not return"),
-    ("sleeps", ["SIGINT"], 130, "interrupted"), ("ends", [], 3, ""), ("crashes", [], 139, "SIGSEGV in code of a file"),
-])  # fmt: skip
+@cases
 def test_permitted_code_that_never_returns_is_ended(does, signals, code, said):
     words = [sys.executable, "-c", CODE, "--allow-code", does]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

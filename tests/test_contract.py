@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 from instances import started, stepped
-from machines import machines
+from machines import flanges, machines, outer_springs
 from refusals import refuses_and_keeps_its_state
 
 from rtcvt.kernel import FAILED
@@ -24,7 +24,6 @@ pytestmark = pytest.mark.interpreted
 MACHINES = dict(machines())
 SHIPPED = [(name, f) for kind in kinds() if kind.build for name in shipped_units(*kind.names)
            for f in load_unit(name).models if f != "system"]  # fmt: skip
-SPEEDS = {"drive.tau": "axle.w"}  # of a torque at a flange that has another's speed
 GIVES = {"loss.load", "force.grade"}  # losses that may give power
 
 
@@ -74,17 +73,11 @@ def test_the_jacobian_is_that_of_the_rates(name):
 
 def power_in(one):
     """At all flanges [W]: a load goes out."""
-    power = 0.0
-    for v in one.model.select("input"):
-        name, _, kind = v.name.rpartition(".")
-        if kind in ("tau", "load"):
-            speed = SPEEDS.get(v.name, f"{name}.w")
-            if speed in one.model.by_name:
-                power += (1.0 if kind == "tau" else -1.0) * one.get(v.name) * one.get(speed)
-        elif kind == "w":
-            speed = f"{name}.w_pulley" if f"{name}.w_pulley" in one.model.by_name else v.name
-            power += one.get(f"{name}.tau") * one.get(speed)
-    return power
+    by_name = one.model.by_name
+    return sum(
+        sign * one.get(gives) * one.get(pulley if (pulley := f"{given}_pulley") in by_name else given)
+        for given, gives, sign in flanges(one.model)
+    )
 
 
 def booked(one, books, *units):
@@ -96,12 +89,7 @@ def stock(one):
     """What is stored, what has become heat, and what supplies have given [J]."""
     parts = booked(one, Books.STORED, "J"), booked(one, Books.LOSS, "J"), booked(one, Books.SUPPLY, "J")
     burnt = sum(mass * one.get("fuel.H") for mass in booked(one, Books.SUPPLY, "kg"))
-    springs = (  # at a shaft whose speed is given, outside of the machine
-        0.5 * tau**2 / one.get(f"{v.name.removesuffix('.tau')}.K")
-        for v, tau in zip(one.model.states, one.x, strict=True)
-        if v.name.endswith(".tau") and f"{v.name.removesuffix('.tau')}.K" in one.model.by_name
-    )
-    return np.array([*map(sum, parts), sum(springs) - burnt])
+    return np.array([*map(sum, parts), outer_springs(one) - burnt])
 
 
 def assert_balance(one, share, within):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from refusals import refused
-from rows import mistakes
+from rows import cases, mistakes
 
 from rtcvt import environment, interface
 from rtcvt.clutch import kernels
@@ -96,10 +96,7 @@ def unit(tmp_path_factory):
     return (folder / "unit.fmu").read_bytes()
 
 
-@pytest.mark.parametrize("settings", [{"PYTHONOPTIMIZE": "2", "NUMBA_DISABLE_JIT": "1"},
-    {"HOME": "/proc/none", "PYTHONHASHSEED": "7"},
-    {"LC_ALL": "C", "PYTHONUTF8": "0", "TZ": "Asia/Tokyo", "MPLBACKEND": "none", "COLUMNS": "x"}],
-    ids=lambda settings: " ".join(settings))  # fmt: skip
+@cases
 def test_settings_change_no_byte_of_a_unit(tmp_path, unit, settings):
     code, errors = started(tmp_path, *UNIT, SOURCE_DATE_EPOCH=SECONDS, **settings)
     assert code == 0, errors

@@ -7,16 +7,12 @@ import sys
 import time
 
 import pytest
+from rows import script
 
 from rtcvt.compiling import dispatcher, machine_code
 from rtcvt.compiling.machine_code import Files
 
-KERNELS = """
-from rtcvt.kernel import kernel
-@kernel
-def twice(a):
-    return 2.0 * a
-"""
+KERNELS = script("machine_code", "kernels")
 IMPORT = "import kernels; assert kernels.twice(3.0) == 6.0; print(kernels.twice.stats.cache_hits.total())"
 
 

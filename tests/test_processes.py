@@ -7,15 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from rows import script
+from rows import script, tables
 
 from rtcvt import module_path
 
-NAMES = (
-    "multiprocessing", "random", "numpy", "json", "typing", "h5py", "scipy", "signal", "socket", "logging", "pickle",
-    "subprocess", "tempfile", "threading", "asyncio", "distributed", "tornado", "string", "ssl", "concurrent",
-    "pydantic", "ziglang",
-)  # fmt: skip
+NAMES = (*tables("attacks.toml")["modules"], "concurrent", "pydantic")
 STARTS = script("processes", "starts")
 STOPPED = script("processes", "stopped")
 SCRIPT = script("processes", "script")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from discs import interpreted
 from instances import started, stepped
-from rows import text_of
+from rows import cases, text_of
 from scipy.integrate import solve_ivp
 
 from rtcvt.kernel import FAILED
@@ -146,11 +146,7 @@ def test_the_greatest_slope_for_a_start_is_that_of_sliding_front_wheels():
 # --- limited slip -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("C_0", "k", "ratio", "difference"), [
-    (0.0, 0.02, 1.04 / 0.96, None),  # torque-sensing: the bias ratio (1 + 2 k)/(1 - 2 k)
-    (8.0, 0.0, None, 16.0),  # plates with a preload: 2 C_0
-    (0.0, 0.0, 1.0, 0.0),  # open
-])  # fmt: skip
+@cases
 def test_a_differential_with_limited_slip_shares_torque_as_in_closed_form(C_0, k, ratio, difference):
     """The slow axle gets T/2 + C, the fast one T/2 - C; at an open one the rear wheels spin up."""
     with interpreted():

@@ -10,11 +10,11 @@ from differences import jacobian_by_differences
 from held_inputs import simulate_held
 from instances import started, stepped
 from refusals import refused
-from rows import DATA, cases
+from rows import DATA, cases, tables
 from scipy.integrate import solve_ivp
 
 from rtcvt.files.cycle import load_cycle
-from rtcvt.kernel import OK
+from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
 from rtcvt.network.held import parts_of
 from rtcvt.scenario import Scenario, load_scenario
@@ -169,13 +169,7 @@ def test_speeds_of_a_cycle_jump_where_two_points_have_one_time(tmp_path):
     (tmp_path / "jump.csv").write_text("t [s],v [m/s]\n0,2\n10,4\n10,6\n20,6\n20,1\n")
     (tmp_path / "jump.toml").write_text('name = "jump"\nkind = "cycle"\ncycle = "jump.csv"\n')
     one = started(build_part(load_unit(tmp_path / "jump.toml")))
-    for h, speed, distance in (
-        (5.0, 3.0, 12.5),
-        (5.0, 6.0, 30.0),
-        (5.0, 6.0, 60.0),
-        (5.0, 1.0, 90.0),
-        (9.0, 1.0, 99.0),
-    ):
+    for h, speed, distance in tables("cases/vehicle.toml")["jump"]:
         assert one.step(h) == OK
         assert one.get("cycle.v") == speed
         assert one.get("cycle.s") == pytest.approx(distance)
@@ -295,6 +289,16 @@ def test_a_stop_is_one_stop_and_every_joule_of_it_is_accounted_for(slope):
     lost += np.trapezoid(r["force.aero"] * v, r.time)
     assert r["storage.E"][-1] + lost == pytest.approx(r["storage.E"][0], rel=1e-6)
     assert min(r[name].min() for name in ("heat.brake", "heat.roll", "storage.E")) >= 0.0
+
+
+@pytest.mark.parametrize("v", [0.05, -0.05])
+def test_a_brake_beyond_all_brakes_does_not_throw_the_vehicle_back(v):
+    """It went from -0.05 to 0.12 m/s with 90 kN.m, as if friction were as steep beyond standstill as before."""
+    one = instance("vehicle", brake__tau=9e4)
+    one.x[0] = v
+    assert one.step(1e-3) != FAILED
+    assert abs(one.get("vehicle.v") / v) < 0.25  # it springs back, as brakes that stick do
+    assert one.get("storage.E") < 0.5 * (1400.0 + 4.0 / 0.09) * v * v
 
 
 def test_jacobian_is_exact_where_the_brakes_stick():

@@ -315,7 +315,7 @@ def furnished(torque_driven):
     return tensioned(torque_driven), *(decoupled(torque_driven, stiffness=k, **given) for k in (20.0, 2e4))
 
 
-@pytest.mark.parametrize(("steps", "step"), [(400, 3), slow(4000, 1)])
+@pytest.mark.parametrize(("steps", "step"), [(400, 5), slow(4000, 1)])
 def test_no_step_is_refused_and_no_energy_is_made(steps, step):
     """1000 N.m and 400 rad/s at once, slack belts, pulleys that turn against each other."""
     loose = 0
@@ -325,7 +325,7 @@ def test_no_step_is_refused_and_no_energy_is_made(steps, step):
         loads = any(p.load for p in unit.pulleys.values())
         loose += not loads
         assert loads or made < 1e-8
-    assert loose > 3
+    assert loose > 1
     for k, unit in enumerate((*furnished(False), *furnished(True))):
         statuses, made = violent(started(unit), steps, k // 3)
         assert statuses[FAILED] == 0
@@ -386,6 +386,15 @@ def test_a_jump_of_a_given_speed_is_met_without_overshoot():
     _, speed, _ = followed(lambda t: 10.0 if t > 0.1 else 0.0)
     assert speed.max() == pytest.approx(10.0, abs=1e-9)
     assert speed[103] == pytest.approx(10.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("w", [5e3, -7e3, 1e4])
+def test_a_given_speed_that_jumps_beyond_the_belts_waves_is_followed(w):
+    """Steps of the implicit Euler method empty cells there, and the budget ends: the belt is held, its limits anew."""
+    one = started(model("two_pulley_belt"))
+    for speed in (0.0, w, 0.0):
+        one.set("P1.w", speed)
+        assert one.step(20e-3) != FAILED
 
 
 def test_the_rigid_model_has_one_given_speed():

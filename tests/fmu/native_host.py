@@ -5,6 +5,7 @@ from ctypes import c_void_p
 from pathlib import Path
 
 import fmpy
+import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import (
@@ -100,6 +101,15 @@ class Hosted:
         return self.log[-1][2]
 
 
+def hosted(folder, kind):
+    """An instance of a unit in FMPy, and its variables by name."""
+    description = fmpy.read_model_description(str(folder))
+    unit = kind(guid=description.guid, unzipDirectory=str(folder), instanceName="unit",
+                modelIdentifier=description.coSimulation.modelIdentifier)  # fmt: skip
+    unit.instantiate()
+    return unit, {v.name: v for v in description.modelVariables}
+
+
 def inputs(model, k):
     """Inputs that move all the time."""
     return {v.name: v.start + 0.1 * (v.nominal or 1.0) * math.sin((3.0 + 2.0 * i) * k * H)
@@ -124,3 +134,17 @@ def reference(model, steps, told=None, **parameters):
         instance.step(H)
         found.append((instance.y.tolist() + instance.x.tolist() + instance.derivative().tolist())[:told])
     return found
+
+
+def same_bits(model, folder, steps, inputs, **parameters):
+    """Outputs and statuses of a run of the kernels; outputs, states and rates of the unit in `folder` have the bits."""
+    one, unit, rows, statuses = started(model, **parameters), Hosted(folder).start(**parameters), [], set()
+    for k in range(steps):
+        for name, value in inputs(k).items():
+            one.set(name, value)
+        statuses.add(one.step(H))
+        unit.step(inputs(k))
+        rows.append(one.y.copy())
+        assert unit.values() + unit.values("local") == [*one.y, *one.x, *one.derivative()]
+    unit.fmi.freeInstance()
+    return np.array(rows), statuses

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from instances import started, stepped
 from marks import slow
+from rows import cases
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.dependencies import dependencies
@@ -37,7 +38,7 @@ def changed(model, rng, points):
             one.initialise()
         except InputError:
             continue
-        stepped(one, rng.integers(100), model.step_size)
+        stepped(one, rng.integers(40), model.step_size)
         one.x[:] *= 1.0 + 1e-2 * rng.normal(size=n_x)
         before, t = (one.outputs().copy(), one.derivative()), np.array([one.t])
         buffers = (one.x, one.u, one.p, t) if point < 2 else (one.x, one.u)
@@ -61,17 +62,13 @@ def test_nothing_changes_that_is_not_declared(unit, fidelity):
     model = load_unit(unit).build(fidelity)
     told = dependencies(model)
     for seen, declared in zip(
-        changed(model, np.random.default_rng(7), 8), (told.outputs, told.derivatives), strict=True
+        changed(model, np.random.default_rng(7), 4), (told.outputs, told.derivatives), strict=True
     ):
         for row, depends in zip(seen, declared, strict=True):
             assert set(np.flatnonzero(row)) <= depends
 
 
-@pytest.mark.parametrize(
-    ("unit", "fidelity", "most"),
-    [slow("accessory_5pk", "hybrid", 0), ("planetary", "full", 0), ("toroidal_kers", "full", 2),
-     slow("toroidal_variator", "full", 1), slow("pushbelt_kers", "hybrid", 10), ("vehicle", "rigid", 13)],
-)  # fmt: skip
+@cases
 def test_outputs_name_few_inputs(unit, fidelity, most):
     model = load_unit(unit).build(fidelity)
     n_x = len(model.states)

@@ -10,6 +10,7 @@ from flywheel import Flywheel, build
 from fmpy.fmi3 import FMU3Slave
 from instances import started
 from machines import machines
+from native_host import hosted
 from refusals import refused
 from rows import mistakes
 from scipy.optimize import minimize
@@ -109,14 +110,10 @@ def test_an_importer_gets_derivatives_of_an_idling_engine(tmp_path):
     model = record.build()
     write_unit(model, tmp_path / "unit.fmu", [own_platform()], 1.0, fmi=3)
     folder = fmpy.extract(str(tmp_path / "unit.fmu"), str(tmp_path / "unit"))
-    description = fmpy.read_model_description(folder)
-    unit = FMU3Slave(guid=description.guid, unzipDirectory=folder, instanceName="unit",
-                     modelIdentifier=description.coSimulation.modelIdentifier)  # fmt: skip
-    unit.instantiate()
+    unit, variables = hosted(folder, FMU3Slave)
     unit.enterInitializationMode()
     unit.exitInitializationMode()
-    places = {v.name: v.valueReference for v in description.modelVariables}
-    drag, rate, w = places["engine.drag"], places["der(state.engine.w)"], places["state.engine.w"]
+    drag, rate, w = (variables[n].valueReference for n in ("engine.drag", "der(state.engine.w)", "state.engine.w"))
     one, sides = started(model), []
     for d in (1e-4, -1e-4):
         moved = started(model)

@@ -76,6 +76,7 @@ def test_a_unit_has_the_sources_and_the_bits_of_its_fmu(backend, tmp_path, monke
     assert run(Hosted(unit).start(), model, 0, 30) == found[:30]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_fmus_of_others_are_compiled_into_one_unit(fmi, tmp_path, monkeypatch):
     """Two of the same names, in their own units, types and steps; steps that pass over their points have pieces."""
@@ -93,10 +94,9 @@ def test_fmus_of_others_are_compiled_into_one_unit(fmi, tmp_path, monkeypatch):
         assert made["b.n"][-1] == 4000
         if step == 2e-3:
             fine = made
-            stepped(one, n, step)
-            ends = [made[name][-1] for name in names]
-            np.testing.assert_allclose(ends, one.y, rtol=1e-9, atol=1e-12)  # FMPy multiplies its steps
-            assert one.get("b.y") > 3.0
+            stepped(one, 400, step)
+            np.testing.assert_allclose([made[n][400] for n in names], one.y, rtol=1e-9, atol=1e-12)  # FMPy multiplies
+            assert made["b.y"][-1] > 3.0
         else:
             for name in ("a.y", "a.n"):
                 np.testing.assert_allclose(made[name], fine[name][::10], rtol=1e-9)

@@ -12,7 +12,8 @@ import pytest
 from fmpy.validation import validate_fmu
 from machines import machines
 from marks import slow
-from native_host import H, Hosted
+from native_host import H, same_bits
+from rows import cases
 
 from rtcvt.belt.unit import Lateral
 from rtcvt.fmu.export import export_python
@@ -46,21 +47,7 @@ def compared(model, folder, steps, inputs, parameters):
     path = folder / "unit.fmu"
     write_unit(model, path, [own_platform()], 1.0)
     assert validate_fmu(str(path)) == []
-    one, hosted = model.instantiate(), Hosted(Path(fmpy.extract(str(path), str(folder / "unit")))).start(**parameters)
-    for name, value in parameters.items():
-        one.set(name.replace("__", "."), value)
-    one.initialise()
-    rows, statuses = [], set()
-    for k in range(steps):
-        for name, value in inputs(k).items():
-            one.set(name, value)
-        statuses.add(one.step(H))
-        hosted.step(inputs(k))
-        found = hosted.values() + hosted.values("local")
-        assert found == one.y.tolist() + one.x.tolist() + one.derivative().tolist()
-        rows.append(one.y.copy())
-    hosted.fmi.freeInstance()
-    return rows, statuses
+    return same_bits(model, Path(fmpy.extract(str(path), str(folder / "unit"))), steps, inputs, **parameters)
 
 
 @pytest.mark.parametrize("name", [n if n in FAST else slow(n) for n in UNITS])
@@ -79,7 +66,7 @@ def test_a_part_of_a_drive(tmp_path, name):
         assert statuses == ({0, 1} if name in ("clutch", "engine") else {0})
 
 
-@pytest.mark.parametrize("name", [n if "two" in n else slow(n) for n in BELTS])
+@pytest.mark.parametrize("name", [n if "swings" in n else slow(n) for n in BELTS])
 def test_a_belt_drive(tmp_path, name):
     """With torques at which wraps slip, now and then."""
     unit, fidelity, *swings = name.split()
@@ -105,11 +92,7 @@ def test_flanges_and_outputs_of_the_accessory_drive():
         assert variables[name].causality == "output"
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "output"),
-    [("clutch", {"a.w": 50.0, "clutch.u": 0.5}, "clutch.Q"),
-     slow("accessory_5pk", {"crankshaft.tau": -12.0, "pump.tau": 3.0}, "tensioner_crankshaft.F")],
-)  # fmt: skip
+@cases
 def test_the_python_unit_gives_the_same_numbers(tmp_path, name, given, output):
     unit = load_unit(name)
     path = export_python(unit, unit.models[0], tmp_path / "unit.fmu", documentation="<p>About</p>")

@@ -9,10 +9,11 @@ import pytest
 from archives import changed
 from marks import slow
 from refusals import refused
-from rows import mistakes
+from rows import mistakes, script
 
 import rtcvt.fmu.export
 from rtcvt.fmu.export import export_python
+from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
 
 
@@ -52,12 +53,13 @@ def test_export_leaves_the_process_as_it_was(unit, tmp_path):
     assert [f.name for f in tmp_path.iterdir()] == ["unit.fmu"]
 
 
+@pytest.mark.parametrize("export", [export_python, export_native])
 @pytest.mark.parametrize("place", ["missing/unit.fmu", "file/unit.fmu", "folder.fmu", "unit.zip"])
-def test_a_place_that_cannot_be_written_is_refused(unit, tmp_path, place):
+def test_a_place_that_cannot_be_written_is_refused(unit, tmp_path, export, place):
     (tmp_path / "file").touch()
     (tmp_path / "folder.fmu").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    refused(place, export_python, unit, "rigid", tmp_path / place)
+    refused(place, export, unit, "rigid", tmp_path / place)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -81,12 +83,7 @@ def test_a_failed_export_keeps_the_file_that_was_there(unit, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == [path]
 
 
-RUN = """
-import sys
-from fmpy import simulate_fmu
-for path in sys.argv[1:]:
-    simulate_fmu(path, stop_time=0.01, output_interval=1e-3)
-"""
+RUN = script("python_export", "run")
 
 
 def run(*paths, prelude=""):

@@ -15,7 +15,7 @@ from held_inputs import simulate_held
 from lxml import etree
 from marks import slow
 from refusals import refused
-from rows import tables
+from rows import cases, tables
 from test_fmi3_events import Host
 
 from rtcvt import load
@@ -365,10 +365,7 @@ def test_the_stable_step_is_where_held_inputs_let_go(with_kers):
     assert jumping > 20.0 * smooth
 
 
-@pytest.mark.parametrize(("connect", "more"), [
-    ("driveline.shaft - clutch.a - ground", ""), ("driveline.shaft - clutch.b", ""),
-    ("clutch.b - ground", '[shafts.half]\nbetween = ["driveline.shaft", "clutch.a"]\nK = 1e3\n'),
-])  # fmt: skip
+@cases
 def test_components_at_a_node_that_is_no_pair_are_one_unit(connect, more, tmp_path):
     """Solved as a whole, so with the states of the whole system."""
     file = tmp_path / "mine.toml"

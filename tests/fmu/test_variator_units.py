@@ -12,7 +12,7 @@ from fmpy.fmi3 import FMU3Slave
 from fmpy.validation import validate_fmu
 from instances import started
 from marks import slow
-from native_host import H, Hosted
+from native_host import H, Hosted, hosted, same_bits
 from refusals import refused
 
 from rtcvt.fmu.export import export_python
@@ -74,21 +74,9 @@ def flywheel(k):
 
 def shares(folder, model, inputs, told, steps=250, **parameters):
     """Share of the steps of a run of the kernels in which an output is on; the unit in `folder` has the same bits."""
-    one, hosted, on = model.instantiate(), Hosted(folder), []
     given = parameters | {name.replace(".", "__"): value for name, value in inputs(0).items()}
-    for name, value in given.items():
-        one.set(name.replace("__", "."), value)
-    one.initialise()
-    hosted.start(**given)
-    for k in range(steps):
-        for name, value in inputs(k).items():
-            one.set(name, value)
-        one.step(H)
-        hosted.step(inputs(k))
-        assert hosted.values() + hosted.values("local") == [*one.y, *one.x, *one.derivative()]
-        on.append(one.get(told))
-    hosted.fmi.freeInstance()
-    return np.mean(on)
+    rows, _ = same_bits(model, folder, steps, inputs, **given)
+    return rows[:, model.variable(told).index].mean()
 
 
 @pytest.mark.parametrize("control", [0.0, slow(1.0), slow(2.0)])
@@ -182,17 +170,13 @@ def test_fields_are_arrays_in_fmi_3(folder, model, unpacked):
     write_unit(model, path, [own_platform()], 1.0, fmi=3)
     assert validate_fmu(str(path)) == []
     extracted = fmpy.extract(str(path), str(folder / "unpacked3"))
-    description = fmpy.read_model_description(str(path))
-    variables = {v.name: v for v in description.modelVariables}
+    unit, variables = hosted(extracted, FMU3Slave)
     elements = [v.name for v in model.select("output") if v.name.startswith("field.")]
     fields = {n: v for n, v in variables.items() if n.startswith("field.")}
     assert set(fields) == {n.partition("[")[0] for n in elements} == {"field.push", "field.flank_normal"}
     assert all([int(d.start) for d in v.dimensions] == [16] for v in fields.values())
     assert all(v.description and "cell" not in v.description for v in fields.values())
 
-    unit = FMU3Slave(guid=description.guid, unzipDirectory=extracted, instanceName="unit",
-                     modelIdentifier=description.coSimulation.modelIdentifier)  # fmt: skip
-    unit.instantiate()
     two = Hosted(unpacked)
     two.start(**{name.replace(".", "__"): value for name, value in signals(0).items()})
     u = [variables[name].valueReference for name in signals(0)]

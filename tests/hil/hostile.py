@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rows import text_of
+from rows import tables, text_of
 
 sys.path.append(str(Path(__file__).parents[1]))
 from archives import unit_of
@@ -15,16 +15,9 @@ __all__ = ["DEADLY", "MISDEEDS", "OVERLOAD", "build", "command", "scenario_file"
 SOURCE = Path(__file__).with_name("hostile.c").read_text(encoding="utf-8")
 DESCRIPTION = text_of("fmi/hostile.xml")
 
-_NAMES = (
-    "nothing", "segfault", "abort", "bus_error", "overflow", "divide", "illegal", "exit", "exit_at_once", "killed",
-    "memory", "hang", "sleep", "not_a_number", "infinite", "status_7", "status_minus_1", "at_start", "at_end",
-    "hang_at_end", "terminates", "ones", "zeros", "threes", "random", "forks", "leaves", "stopped",
-)  # fmt: skip
-MISDEEDS = {name: number for number, name in enumerate(_NAMES)}
-DEADLY = {  # what the rig should say
-    "segfault": "SIGSEGV", "abort": "SIGABRT", "bus_error": "SIGBUS", "overflow": "SIGSEGV", "divide": "SIGFPE",
-    "illegal": "SIGILL", "exit": "exit()", "exit_at_once": "with code 0", "killed": "SIGKILL", "memory": "SIGSEGV",
-}  # fmt: skip
+_TABLES = tables("fmi/misdeeds.toml")
+MISDEEDS = {name: number for number, name in enumerate(_TABLES["names"])}
+DEADLY = _TABLES["deadly"]
 
 
 def build(folder: Path) -> Path:

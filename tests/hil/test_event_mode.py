@@ -5,7 +5,7 @@ import pytest
 from archives import described, unit_of
 from marks import slow
 from refusals import refused
-from rows import text_of
+from rows import cases, text_of
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native
@@ -54,12 +54,7 @@ def test_parameters_change_in_event_mode(eventful, recorded):
     assert time[-1] == pytest.approx(0.07)
 
 
-@pytest.mark.parametrize(("mode", "message"), [
-    ("endless", "with more than 1000 events in a step at t = 0.05 s"),
-    ("fails", "fmi3Error in event mode at t = 0.05 s"),
-    slow("no_event", "fmi3Error in event mode at t = 0.05 s"),
-    slow("no_step", "fmi3Error in event mode at t = 0.05 s"),
-])  # fmt: skip
+@cases
 def test_events_that_fail_are_told(eventful, recorded, mode, message):
     said, terminated, _, _ = recorded(eventful, scenario(mode))
     assert said.startswith(f"fmi3DoStep returned {message}")

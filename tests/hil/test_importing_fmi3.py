@@ -7,7 +7,7 @@ import pytest
 from archives import described, unit_of
 from marks import slow
 from refusals import refused
-from rows import text_of
+from rows import cases, text_of
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -109,11 +109,7 @@ def test_a_unit_may_end_the_simulation(foreign, recorded, mode, end):
     np.testing.assert_allclose(time, [*(H * np.arange(11)), end])
 
 
-@pytest.mark.parametrize(("mode", "message"), [
-    slow("early", "fmi3DoStep returned early, which was not allowed at t = 0.05 s"),
-    ("stuck", "fmi3DoStep returned without a step, to end the simulation at t = 0.05 s"),
-    ("error", "fmi3DoStep returned fmi3Error at t = 0.05 s; its messages: fmi3Error: lost 100%s of it"),
-])  # fmt: skip
+@cases
 def test_a_step_that_fails_is_told(foreign, recorded, mode, message):
     said, terminated, _, _ = recorded(foreign, scenario(mode))
     assert terminated is None

@@ -204,10 +204,7 @@ def test_faults_of_messages_in_a_browser(kers, tmp_path):
     browser = Browser(tmp_path / "profile", FLAT)
     try:
         browser.open(run.address)
-        for _ in range(200):
-            if frames_of(browser) > 20:
-                break
-            time.sleep(0.1)
+        until(lambda: frames_of(browser) > 20)
         buttons = browser.evaluate("[...document.querySelectorAll('#messages button')].map(b => b.name).join()")
         press(browser, "drop messages")
         time.sleep(1.0)
@@ -267,10 +264,7 @@ def test_the_page_in_a_browser(kers, tmp_path):
     browser = Browser(tmp_path / "profile", FLAT)
     try:
         browser.open(run.address)
-        for _ in range(200):
-            if frames_of(browser) > 20:
-                break
-            time.sleep(0.1)
+        until(lambda: frames_of(browser) > 20)
         first = frames_of(browser)
         began = time.monotonic()
         slide = "const s = document.querySelector('input[name=\"control.tau_des\"]');"

@@ -169,16 +169,8 @@ def test_a_file_that_is_being_written_is_refused(tmp_path, suffix):
     path = tmp_path / f"run.{suffix}"
     first = open_recorder(path, CHANNELS, "real-time run", {}, "")
     first.append(rows(0, 1000))
-    other = f"""
-from pathlib import Path
-from rtcvt.hil.recorder import open_recorder
-from rtcvt.errors import InputError
-try:
-    open_recorder(Path({str(path)!r}), (), "real-time run", {{}}, "")
-except InputError as error:
-    print(error)
-"""
-    said = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, timeout=60, check=True).stdout
+    other = [sys.executable, "-c", script("recorder", "second"), str(path)]
+    said = subprocess.run(other, capture_output=True, text=True, timeout=60, check=True).stdout
     assert "no other run writes" in said
     first.append(rows(1000, 2000))
     first.finish({"completed": True})

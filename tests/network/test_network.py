@@ -140,16 +140,7 @@ def test_a_planetary_set_with_its_ring_on_ground(folder):
 
 
 def test_check_compares_rigid_components_with_elastic_ones(folder):
-    text = (
-        REDUCTION
-        + """
-[[scenario]]
-name = "pull"
-duration = "0.03 s"
-inputs = { "box.sun.tau" = 10.0 }
-limits = { force = %g }
-"""
-    )
+    text = REDUCTION + text_of("units/reduction_pull.toml")
     with interpreted():
         given = {"scenario": None, "settings": {}}
         made = check(system(folder, text % 0.2), given, lambda *told: None)
@@ -349,13 +340,7 @@ CAR = text_of("units/car.toml").partition('kind = "system"\n')[2]
 
 
 def test_a_loop_of_signals_without_memory_is_named(folder):
-    text = """
-connect = ["one.control.tau_des -> two.control.tau", "two.control.tau_des -> one.control.tau"]
-[components]
-one = { unit = "clutch_control", parameters = { "control.start" = 1 }, inputs = { "a.w" = 0, "b.w" = 0 } }
-two = { unit = "clutch_control", parameters = { "control.start" = 1 } }
-"""
-    refused(r"one\.control\.tau_des.*two\.control\.tau_des.*at once", built, folder, text)
+    refused(r"one\.control\.tau_des.*two\.control\.tau_des.*at once", built, folder, text_of("units/loop.toml"))
 
 
 def test_signals_come_without_delay(folder):

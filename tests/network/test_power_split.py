@@ -8,24 +8,14 @@ import re
 
 import numpy as np
 import pytest
+from rows import text_of
 
 from rtcvt.kind import load_unit
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_unit_file, shipped_units
 
 ETA = {"bd": 0.99, "de": 0.985, "ap": 0.98, "pr": 0.97}
-SYSTEM = """
-name = "split"
-kind = "system"
-connect = ["set.disc - variator.disc", "set.sun - variator.sun"]
-components.set = { unit = "set.toml" }
-components.variator = { unit = "variator.toml" }
-[[scenario]]
-name = "load"
-duration = "60 s"
-inputs = { "variator.control.theta_des" = %g, "set.%s.tau" = %g }
-parameters = { "set.gear.%s.b" = %g }
-"""
+SYSTEM = text_of("units/split.toml")
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +45,7 @@ def lost(eta, power):
     return power / eta if power > 0.0 else power * eta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theta", [0.2, -0.2])  # forward and reverse
 @pytest.mark.parametrize("drives", ["engine", "output"])
 def test_losses_of_teeth_where_power_circulates(halves, theta, drives):

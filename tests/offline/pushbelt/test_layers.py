@@ -1,13 +1,16 @@
 """Layers of the ring set: bands over two pulleys, band by band, and the loss in the full model."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from marks import slow
 from pushbelt_starts import UNIT, begun
+from pushbelt_steps import stepping
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact import layers as ly
 from rtcvt.offline.pushbelt.contact import ledger
+from rtcvt.offline.pushbelt.contact.element_ring import Band
 from rtcvt.offline.pushbelt.planar import model as hy
 from rtcvt.offline.pushbelt.unit.parameters import belt, read_parameters
 from rtcvt.unitfile import parse_unit_file
@@ -63,7 +66,29 @@ def test_energy_of_the_round_run_is_that_of_the_bands() -> None:
     assert 0.5 * ly.sliding(b, MU, 0.01).I * Omega**2 == pytest.approx(kinetic - 0.5 * m * 15.0**2, rel=1e-9)
 
 
-@pytest.mark.parametrize(("case", "row"), [("LOW", 0), slow("OD-KpKs", 4)])
+@pytest.mark.interpreted
+def test_works_on_the_round_run_are_its_energy_and_the_loss() -> None:
+    """Steps in Python: of both pulleys together; the loss is that of all saddles at the speeds of the step's end."""
+    one, dt = begun("LOW", 0, 1, 1e-6), 1e-6
+    p = ly.sliding(one.belt, MU, 0.01)
+    m, x = hy.model(one.belt, one.sheaves, layers=p), one.state
+    w, booked = hy.scratch(m, x, 1), 0.0
+    turn = x.turn[0] = -250.0
+    for book in stepping(m, x, w, one.inputs, 4, dt):
+        band, touch, lost = Band(m.ring, w.ring.shape, w.ring.rate, w.ring.load), w.saddles.touch, SimpleNamespace()
+        lost.layer_friction = 0.0
+        own = ly.layer_work(p, m.saddle, band, w.saddles.N, x.memory, touch, x.turn, dt, (0.0, 0.0), lost)
+        stored = 0.5 * p.I * (x.turn[0] ** 2 - turn**2)
+        assert sum(own) == pytest.approx(stored + lost.layer_friction, rel=1e-5)
+        assert book.layer_friction - booked == pytest.approx(lost.layer_friction, rel=1e-9)
+        turn, booked = x.turn[0], book.layer_friction
+    s = turn - touch.omega
+    power = np.sum(p.c * touch.pressed * s**2 / np.hypot(s, p.omega_0))
+    assert lost.layer_friction == pytest.approx(dt * power, rel=0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "row"), [("LOW", 0), ("OD-KpKs", 4)])
 def test_the_full_model_loses_what_bands_on_two_pulleys_do(case: str, row: int) -> None:
     """Two arcs by their means over 10 ms: force of the saddles, speed of the elements, radius of the ring."""
     one = begun(case, row, 200, PLOT)

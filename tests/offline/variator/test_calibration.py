@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from marks import slow
 from refusals import refused
-from rows import mistakes
+from rows import mistakes, tables
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.unit.parameters import (
@@ -42,24 +42,7 @@ def test_a_linear_model_has_its_exact_posterior_after_one_step():
 
 
 def plan_of(**changes):
-    data = {
-        "name": "synthetic",
-        "members": 60,
-        "steps": 6,
-        "parameter": [
-            {"name": "compliance", "median": 1.0, "spread": 0.5},
-            {"name": "mu", "median": 0.105, "spread": 0.4, "above": 0.096},
-            {"name": "mu_R", "median": 0.05, "spread": 0.4},
-        ],
-        "run": [{"name": "OD", "case": "OD"}, {"name": "MED", "case": "MED"}, {"name": "LOW", "case": "LOW"}],
-        "observable": [
-            {"about": run, "quantity": quantity, "runs": [run], "value": 1.0, "error": 0.005}
-            for run in ("OD", "LOW")
-            for quantity in ("thrust ratio", "speed ratio")
-        ],
-        "heldout": [{"about": "MED", "quantity": "thrust ratio", "runs": ["MED"], "value": 1.0}],
-    }
-    return CalibrationPlan.model_validate(data | changes)
+    return CalibrationPlan.model_validate(tables("units/calibration_plan.toml") | changes)
 
 
 def emulated(parameters, plan, name, z):

@@ -211,8 +211,9 @@ def test_losses_add_up_to_those_of_the_full_model(reduced):
     assert_allclose(found["lambda"] + CARRIED * found["c"] * xi**2 + shifting, v["loss"], rtol=0.1)
 
 
-def test_coarse_tables_are_told(reduced):
+def test_coarse_tables_are_told(reduced, monkeypatch):
     """Of the laws half of the splines miss several times as much, and standard deviations hold it."""
+    monkeypatch.setattr(fields, "ITERATIONS", 8)
     r, _ = reduced
     fine = figures_of(r)["laws"]
     coarse = reduce(r.samples, "coarse", **(SMALL | {"splines": (SMALL["splines"][0], (3, 4, 3, 3))}))

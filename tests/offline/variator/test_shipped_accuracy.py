@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 import recorded_checks as checks
-from marks import slow
 from recorded_checks import recorded
 from rows import tables
 
@@ -106,10 +105,7 @@ MUTANTS = {
 }
 
 
-SEEN = ("none", "without correction", "thrust ratio", "e")
-
-
-@pytest.mark.parametrize("mutant", [m if m in SEEN else slow(m) for m in (*MUTANTS, "without damper")])
+@pytest.mark.parametrize("mutant", [*MUTANTS, "without damper"])
 def test_a_mutant_of_what_ships_is_seen(mutant):
     runs, load = checks.spatial_runs(), mutant == "without damper"
     if load:
@@ -132,20 +128,20 @@ def test_tables_follow_their_laws(law):
 
 @pytest.mark.parametrize("planar", [False, True])
 def test_slip_falls_with_the_clamping_and_grows_with_the_torque(planar):
-    """Along 300 random sections of settled belts within the data, up to 12 % of slip; without the projection 9 to 13 %
+    """Along 1000 random sections of settled belts within the data, up to 12 % of slip; without the projection 9 to 13 %
     of them rise by over 0.1 points."""
     model = read_reduced(reduced_path(load_unit("pushbelt_cvt")))
     model = model.planar if planar else model
     rng = np.random.default_rng()
     low, high = np.array([[0.45, -0.9, 2e-3, 0.6], [2.4, 0.9, 0.3, 3.5]])
-    i, xi, kappa, f = (low + rng.random((300, 4)) * (high - low)).T[:, :, None]
+    i, xi, kappa, f = (low + rng.random((1000, 4)) * (high - low)).T[:, :, None]
     force = np.geomspace(0.6, 3.5, 25) / f  # over that of the section's point
     torque = np.linspace(-0.9, 0.9, 25) - xi
     for more, by in ((0.0 * torque, force), (torque, 1.0 + 0.0 * force)):
         z = np.stack(np.broadcast_arrays(i, (xi + more) / by, kappa / by, f * by, 1.0 + 0.0 * by), axis=-1)
-        inside = within_range(list(model.coordinates), model.shift, z.reshape(-1, 5)).reshape(300, 25)
+        inside = within_range(list(model.coordinates), model.shift, z.reshape(-1, 5)).reshape(1000, 25)
         found = model.evaluate(z.reshape(-1, 5))
-        slip = (found["e"] + found["c"] * z[..., 1].ravel()).reshape(300, 25)
+        slip = (found["e"] + found["c"] * z[..., 1].ravel()).reshape(1000, 25)
         if more.any():
             against = np.maximum.accumulate(slip, axis=1) - slip
         else:

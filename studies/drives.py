@@ -1,7 +1,7 @@
 """Ordinary driving for the full pushbelt, drawn from a seed, to check an observer (`docs/observer.md`).
 
     python -m studies.drives SEED [SECONDS]
-    rtcvt simulate drive_SEED.toml --scheme multirate --plot-step 2ms --duration 10.4s -o drive_SEED.h5
+    rtcvt simulate drive_SEED.toml --case drive --scheme multirate --plot-step 2ms --duration 10.4s -o drive_SEED.h5
     rtcvt check pushbelt_observer --runs drive_SEED.h5
 
 The first writes drive_SEED.toml, the unit file of the shipped belt in a car with one case: half of the seeds follow a

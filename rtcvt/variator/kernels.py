@@ -617,8 +617,8 @@ def contact_outputs(angle, data, y, w):
             y[uncertain + k] = away * exp(phi[place + k])
         sliding = abs(y[Y.SLIP]) - MACRO_SLIP_LOSS  # no law has data of what is above
         if sliding > 0.0:
-            y[uncertain + 1] += sliding
-            y[uncertain + 2] += sliding
+            for k in range(1, N_UNCERTAIN):
+                y[uncertain + k] += sliding
         y[uncertain] *= w[Q.F_EQ] / w[Q.F_CO]
         y[uncertain + 3] *= y[entry(D.FLANK_PEAK, data)]
     if data[D.N_FIELDS] > 0.0:

@@ -8,6 +8,8 @@ The first writes drive_SEED.toml, the unit file of the shipped belt in a car wit
 part of the WLTC, half launch, lift off and tip in again. Friction is drawn within 10 % of the belt's, clamping forces
 are 1.1 to 1.5 times those that the torque needs, and the primary's force is what the real-time unit needs to follow the
 ratio; where this unit would come near to macro-slip the secondary gets more force.
+The full model starts at rest under the first forces: a ratio that may be 1.5 times the planned one, and outside of the
+unit's, which the check then leaves out.
 """
 
 import sys

@@ -1,13 +1,15 @@
 """Ordinary driving for the full pushbelt, drawn from a seed, to check an observer (`docs/observer.md`).
 
     python -m studies.drives SEED [SECONDS]
-    rtcvt simulate drive_SEED.toml --scheme multirate --plot-step 2ms --duration 10.4s -o drive_SEED.h5
+    rtcvt simulate drive_SEED.toml --case drive --scheme multirate --plot-step 2ms --duration 10.4s -o drive_SEED.h5
     rtcvt check pushbelt_observer --runs drive_SEED.h5
 
 The first writes drive_SEED.toml, the unit file of the shipped belt in a car with one case: half of the seeds follow a
 part of the WLTC, half launch, lift off and tip in again. Friction is drawn within 10 % of the belt's, clamping forces
 are 1.1 to 1.5 times those that the torque needs, and the primary's force is what the real-time unit needs to follow the
 ratio; where this unit would come near to macro-slip the secondary gets more force.
+The full model starts at rest under the first forces: a ratio that may be 1.5 times the planned one, and outside of the
+unit's, which the check then leaves out.
 """
 
 import sys

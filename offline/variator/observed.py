@@ -1,10 +1,10 @@
 """The check of an observer of a variator: it follows recordings of the full model, whose friction may be another one.
 
 Recordings are drives, runs of a case of the full model's unit file, and transients of held-out runs. Measured outputs
-and noisy inputs get white noise with the standard deviations of the observer's file. The observer starts at the right
-ratio and speed, without the load, and with a friction (`start_of`) that is as wrong as its deviation says: quantiles of
-the normal distribution, spread evenly over the recordings. The pulleys have the full model's inertia and neither
-bearings nor seals nor oil.
+and noisy inputs get white noise with the standard deviations of `SENSORS`; measured values are those at the end of each
+step. The observer starts at the right ratio and speed, without the load, and with a friction (`start_of`) that is as
+wrong as its deviation says: quantiles of the normal distribution, spread evenly over the recordings. The pulleys have
+the full model's inertia and neither bearings nor seals nor oil.
 
 Errors are estimate - truth: friction is that of the recording's flanks over that of the laws; slip is 1 - i omega_O/
 omega_I; the flank's peak is the largest value of the mean field over a passage, against the mean estimate over it.
@@ -111,7 +111,8 @@ def follow(unit: Observer, held: HeldRun, friction: float, start: float, J: floa
     time: Array = np.arange(n + 1.0) * h - lead
     rng, u = np.random.default_rng(seed), {}
     for name, (column, noise) in SENSORS.items():
-        u[name] = np.interp(time, series["time"], series[column]) + noise * rng.standard_normal(n + 1)
+        at = time + h * name.startswith("measured.")  # inputs act from a step's start, its end is measured
+        u[name] = np.interp(at, series["time"], series[column]) + noise * rng.standard_normal(n + 1)
     dry = {f"{side}.{name}": 0.0 for side in ("primary", "secondary")
            for name in ("b", "bearing.f_0", "bearing.f_1", "seal.d", "sheave.dip")}  # fmt: skip
     begin = {"belt.friction": friction * start, "ratio.start": series["ratio"][0], "primary.J": J, "secondary.J": J,

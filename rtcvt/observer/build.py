@@ -258,7 +258,7 @@ class _Writer:
             table.take(v, set_point=False)
         for v in self.outputs[:n_m]:
             table.take(replace(v, causality="input", books=None), name=MEASURED + v.name, start=self.rest.get(v.name),
-                       minimum=None, maximum=None, description=f"measured: {v.description}")  # fmt: skip
+                       minimum=None, maximum=None, description=f"measured at step end: {v.description}")  # fmt: skip
         rows = [*self.drifting, *part.states, *estimated]
         about = {"causality": "output", "start": None, "minimum": None, "maximum": None, "books": None,
                  "tunable": False, "set_point": False}  # fmt: skip

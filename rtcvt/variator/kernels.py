@@ -618,8 +618,8 @@ def contact_outputs(angle, data, y, w):
         for k in range(N_UNCERTAIN):
             y[uncertain + k] = away * exp(phi[place + k])
         if sliding > 0.0:
-            y[uncertain + 1] += sliding
-            y[uncertain + 2] += sliding
+            for k in range(1, N_UNCERTAIN):
+                y[uncertain + k] += sliding
         y[uncertain] *= w[Q.F_EQ] / w[Q.F_CO]
         y[uncertain + 3] *= y[entry(D.FLANK_PEAK, data)]
         uncertain += N_UNCERTAIN

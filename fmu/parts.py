@@ -7,6 +7,7 @@ from typing import Any
 
 from rtcvt.fmu import translate as c
 from rtcvt.model import Model
+from rtcvt.network.generate import SLICES
 from rtcvt.network.layout import D, Part
 
 Rows = tuple[tuple[int, ...], ...]
@@ -26,25 +27,22 @@ def placed(program: c.Program, rows: Rows) -> c.Program:
     """The program with these places in the kernels that call those of the parts (`rtcvt.network.generate`)."""
     functions, of = dict(program.functions), {row[Part.KERNELS]: row for row in rows}
     for name, f in functions.items() if rows else ():
-        if f.body and isinstance(f.body[0], c.Assign) and f.body[0].target == c.Local("kernels", c.INT):
-            functions[name] = _placed(f, of, program.constants)
+        if f.body and getattr(f.body[0], "target", None) == c.Local("kernels", c.INT):
+            body: list[Any] = [_placed(s, of) for s in f.body]
+            used = {p.name for s in body if isinstance(s, c.If) for p in c.walk(s) if isinstance(p, c.Local)}
+            kept = tuple(s for s in body if not isinstance(s, c.Assign) or s.target.name in used)
+            functions[name] = replace(f, body=kept)
     return c.Program(functions, program.constants)
 
 
-def _placed(f: c.Function, of: Mapping[int, tuple[int, ...]], constants: Mapping[str, float | int]) -> c.Function:
-    views: dict[str, Any] = {s.target.name: s.value for s in f.body if isinstance(getattr(s, "value", None), c.View)}
-    body: list[Any] = []
-    for s in f.body:
-        if isinstance(s, c.If) and (row := of.get(s.test.b.value)):
-            (then,) = s.body
-            call = then.value if isinstance(then, c.Return) else then.call
-            given = list(call.arguments)
-            for k, a in enumerate(given):
-                if view := views.get(a.name):
-                    place = row[constants[view.offset.arguments[0].b.name]]
-                    given[k] = replace(view, offset=c.Literal(place, c.INT))
-            call = replace(call, arguments=tuple(given))
-            s = replace(s, body=(c.Return(call) if isinstance(then, c.Return) else c.Evaluate(call),))
-        body.append(s)
-    used = {p.name for s in body if isinstance(s, c.If) for p in c.walk(s) if isinstance(p, c.Local)}
-    return replace(f, body=tuple(s for s in body if not isinstance(s, c.Assign) or s.target.name in used))
+def _placed(s: Any, of: Mapping[int, tuple[int, ...]]) -> Any:
+    """A statement; the call of a part that has its place in `of`, at this."""
+    if not isinstance(s, c.If) or s.test.b.value not in of:
+        return s
+    key, given = "value" if isinstance(s.body[0], c.Return) else "call", []
+    call = getattr(s.body[0], key)
+    for a in call.arguments:
+        buffer, place = SLICES.get(a.name.removeprefix("own_"), ("", ""))
+        offset = c.Literal(of[s.test.b.value][Part[place]], c.INT) if a.name.startswith("own_") else None
+        given.append(c.View(c.Local(buffer, a.type), offset, a.type) if offset else a)
+    return replace(s, body=(replace(s.body[0], **{key: replace(call, arguments=tuple(given))}),))

@@ -457,10 +457,12 @@ def test_laws_that_are_there_are_used_at_their_place_only(model):
         changed = np.where(np.arange(5) == j, there, here)
         for z, whole in ((here, True), (changed, False), (changed, True), (changed, True), (here, False), (here, True)):
             assert found(z, kept, whole) == found(z, np.zeros(scratch(model)), whole)
-    table, phi = np.concatenate([np.full(AT, np.nan), law_table(model)]), np.zeros(scratch(model))
+    phi, held = np.zeros(scratch(model)), slice(regression.HELD, regression.HELD + 4)
+    phi[held] = kept[held]  # none are there
     first = found(here, phi, True)
-    table[:] = np.nan  # nothing is read of the splines again
-    phi[regression.IN_Y :] = np.nan
-    laws = np.zeros(4)
-    regression.laws(table, AT, phi, laws)
+    assert first == found(here, kept, True)
+    phi[regression.LN_ZETA] = 7.0
+    assert found(here, phi, False)[0] == 7.0
+    table[:], phi[regression.IN_Y :] = np.nan, np.nan  # nothing is read of the splines again
+    regression.laws(table, AT, phi, laws := np.zeros(4))
     assert laws.tolist() == first[1:]

@@ -30,19 +30,20 @@ def placed(program: c.Program, rows: Rows) -> c.Program:
         if f.body and getattr(f.body[0], "target", None) == c.Local("kernels", c.INT):
             body: list[Any] = [_placed(s, of) for s in f.body]
             used = {p.name for s in body if isinstance(s, c.If) for p in c.walk(s) if isinstance(p, c.Local)}
-            kept = tuple(s for s in body if not isinstance(s, c.Assign) or s.target.name in used)
+            kept = tuple(s for s in body if not hasattr(s, "target") or s.target.name in used)
             functions[name] = replace(f, body=kept)
     return c.Program(functions, program.constants)
 
 
 def _placed(s: Any, of: Mapping[int, tuple[int, ...]]) -> Any:
     """A statement; the call of a part that has its place in `of`, at this."""
-    if not isinstance(s, c.If) or s.test.b.value not in of:
+    test, given = getattr(s, "test", None), list[Any]()
+    if test is None or test.b.value not in of:
         return s
-    key, given = "value" if isinstance(s.body[0], c.Return) else "call", []
+    key = "value" if isinstance(s.body[0], c.Return) else "call"
     call = getattr(s.body[0], key)
     for a in call.arguments:
         buffer, place = SLICES.get(a.name.removeprefix("own_"), ("", ""))
-        offset = c.Literal(of[s.test.b.value][Part[place]], c.INT) if a.name.startswith("own_") else None
+        offset = c.Literal(of[test.b.value][Part[place]], c.INT) if a.name.startswith("own_") else None
         given.append(c.View(c.Local(buffer, a.type), offset, a.type) if offset else a)
     return replace(s, body=(replace(s.body[0], **{key: replace(call, arguments=tuple(given))}),))

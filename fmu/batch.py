@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rtcvt.fmu.gradient import library
 from rtcvt.fmu.native.lanes import HEAD, print_lanes
+from rtcvt.fmu.parts import Rows, placed, places_of
 from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, INT, lower
 from rtcvt.model import Instance, Model
 from rtcvt.model.march import tally
@@ -69,7 +70,7 @@ def code_of(model: Model, most: int = LANES) -> Code | None:
     """
     if model.foreign or config.DISABLE_JIT or importlib.util.find_spec("ziglang") is None:  # type: ignore[attr-defined]
         return None
-    lanes, kernels = _kernels(model.step, most)
+    lanes, kernels = _kernels(model.step, places_of(model), most)
     if not lanes:
         return None
     folder = Path(__file__).parent / "native"
@@ -86,13 +87,13 @@ def code_of(model: Model, most: int = LANES) -> Code | None:
 
 
 @lru_cache(maxsize=16)
-def _kernels(step: Any, most: int) -> tuple[int, str]:
+def _kernels(step: Any, places: Rows, most: int) -> tuple[int, str]:
     """Lanes of a step and its kernels in C; none with a law in C, which works on one instance."""
     entries = {
         "rt_step": (step, [FLOAT] * 2 + [ARRAY] * 3 + [CONSTANTS] + [ARRAY] * 2),
         "rt_tally": (tally, [ARRAY, CONSTANTS, INT, ARRAY]),
     }
-    program = lower(entries)
+    program = placed(lower(entries), places)
     if program.laws:
         return 0, ""
     lanes = 1 if any(f.of_rows for f in program.functions.values()) else most

@@ -1,6 +1,7 @@
 """Sweeps: the bits of single runs, whatever the order; files that go on; points that fail; other readers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ from refusals import refused
 from rows import DATA, mistakes
 
 import rtcvt
+from rtcvt.fmu.parts import places_of
 from rtcvt.interface import load
 from rtcvt.kind import load_unit
+from rtcvt.network.layout import D, Part
 from rtcvt.scenario import Scenario
 from rtcvt.sweep_picture import picture
 from rtcvt.sweeping import Sweep, chosen_signals, design, read_dataset
@@ -262,6 +265,7 @@ MANY = {
     "toroidal_kers": ({"control.K_theta": "0.5, 1, 2, 4", "shaft.w": "-20 rad/s:60 rad/s:5"}, {}),
     "engine": ({"engine.K_p": "0.5:2:10"}, {}),
     "pushbelt_cvt": ({"primary.J": "0.01:0.05:3"}, {}),
+    "vehicle_wltc": ({"vehicle.vehicle.m": "1000 kg:2000 kg:3"}, {}),
 }
 
 
@@ -275,3 +279,13 @@ def test_machine_code_for_many_instances_has_the_bits_of_one(monkeypatch, name):
     monkeypatch.setattr(Sweep, "_one", None)
     for alone, more in zip(one, each, strict=True):
         assert load(name).sweep(parameters, **options, **more).equals(alone)
+
+
+def test_places_are_numbers_for_parts_with_kernels_of_their_own():
+    model = load_unit("vehicle_wltc").build()
+    rows, first = places_of(model), int(model.data[D.PART]) + Part.KERNELS
+    assert [row[Part.DATA] for row in rows] == [int(model.data[first + Part.DATA + k * len(Part)]) for k in range(3)]
+    data = model.data.copy()
+    data[first] = data[first + len(Part)]
+    assert places_of(replace(model, data=data)) == rows[2:]
+    assert places_of(load_unit(UNIT).build()) == ()

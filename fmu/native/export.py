@@ -59,6 +59,7 @@ from rtcvt.fmu.native.reference import FOLDER as REFERENCE
 from rtcvt.fmu.native.reference import write_reference
 from rtcvt.fmu.native.sheet import write_sheet
 from rtcvt.fmu.native.tangent import add_tangents
+from rtcvt.fmu.parts import Rows, placed, places_of
 from rtcvt.fmu.slave import UNIT_FILE
 from rtcvt.fmu.traceability import Evidence, evidence, write_metadata
 from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, External, lower, print_c
@@ -319,7 +320,7 @@ def write_sources(
     if model.foreign:
         own |= {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in GUEST_FILES}
     guests = write_guests(model, identifier, folder)
-    kernels, laws = _kernels(model.initialise, model.derivative, model.output, model.step)
+    kernels, laws = _kernels(model.initialise, model.derivative, model.output, model.step, places_of(model))
     for law in laws:
         prefix = f"{identifier}_{law.prefix}"
         kernels = kernels.replace(law.prefix, prefix)
@@ -337,7 +338,7 @@ def write_sources(
 
 
 @lru_cache(maxsize=16)
-def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> tuple[str, list[External]]:
+def _kernels(initialise: Any, derivative: Any, output: Any, step: Any, places: Rows) -> tuple[str, list[External]]:
     """A model's kernels and their tangents as C, and the laws in C that they call."""
     entries = {
         "rt_initialise": (initialise, [ARRAY, CONSTANTS] + [ARRAY] * 3),
@@ -345,10 +346,10 @@ def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> tuple[
         "rt_output": (output, [FLOAT] + [ARRAY] * 3 + [CONSTANTS] + [ARRAY] * 2),
         "rt_step": (step, [FLOAT] * 2 + [ARRAY] * 3 + [CONSTANTS] + [ARRAY] * 2),
     }
-    program = lower(entries)
+    program = placed(lower(entries), places)
     title = f"""The equations: kernels of rtcvt {__version__}, translated line by line, and their derivatives.
 
-The contents of the arrays are data of the unit, so this text is the same for all units of a kind.
+The contents of the arrays are data of the unit, so this text is the same for all units of a kind, except systems.
 A function NAME_tangent computes the same as NAME and, in the companions NAME_dot of its arguments, the derivative
 along the direction that these give."""
     return print_c(add_tangents(program, ["rt_initialise", "rt_derivative", "rt_output"]), title), program.laws

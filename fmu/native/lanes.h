@@ -95,9 +95,7 @@ INLINE RtNumber choose(RtMask c, RtNumber a, RtNumber b) { return RtNumber((Numb
 INLINE int64_t same_int(double a) { return (int64_t)a; }
 INLINE int64_t same_int(RtNumber a)
 {
-    for (int k = 1; k < LANES; k++) {
-        diverged |= (int64_t)a.v[k] != (int64_t)a.v[0];
-    }
+    diverged |= any_bit((Bits)(__builtin_elementwise_trunc(a.v) != __builtin_trunc(a.v[0]))) != 0;
     return (int64_t)a.v[0];
 }
 

@@ -41,7 +41,7 @@ _PARTS = {  # arguments of a part's kernels, and the result without one
     "flange": ("k, x, u, p, data, work", "0.0"),
     "piece": ("x, u, p, data, work", "0.0"),
 }
-_SLICES = {  # of which buffer of the network, and where
+SLICES = {  # of which buffer of the network, and where
     "x": ("x", "X"), "dx": ("dx", "X"), "u": ("work", "IN"), "p": ("p", "P"), "data": ("data", "DATA"),
     "y": ("y", "Y"), "work": ("work", "WORK"), "jac": ("work", "JAC"),
 }  # fmt: skip
@@ -144,10 +144,10 @@ def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:
         calls = {k: what + f"_{k}" for k, chosen in enumerate(sets) if what in dict(chosen)}
         if calls:
             lines.append("    kernels = entry(i + Part.KERNELS, data)")
-        for name in (name for name in names if calls and name in _SLICES):
-            buffer, place = _SLICES[name]
+        for name in (name for name in names if calls and name in SLICES):
+            buffer, place = SLICES[name]
             lines.append(f"    own_{name} = {buffer}[entry(i + Part.{place}, data) : end_of(i + Part.{place}, data)]")
-        taken = ", ".join(f"own_{name}" if name in _SLICES else name for name in names)
+        taken = ", ".join(f"own_{name}" if name in SLICES else name for name in names)
         for k, name in calls.items():
             call = f"{name}({taken})"
             lines += [f"    if kernels == {k}:", f"        {call if default is None else f'return {call}'}"]

@@ -102,7 +102,9 @@ WEIGHTS = COORDINATES  # of the splines along t_1 to t_4
 LN_ZETA = WEIGHTS + 4 * ORDER  # the other two are scratch
 XI = LN_ZETA + ORDER  # torque ratio, clamped to the range of the data
 NEAREST = XI + 1  # squares of distances
-IN_Y = NEAREST + LANES  # the polynomials in t_5; then the splines' sums of the laws
+HELD = NEAREST + LANES  # t_1 to t_5 of the laws that are there, 1 if there are any, then these before ``- c xi``
+IN_Y = HELD + COORDINATES + 1 + N_LAWS  # the polynomials in t_5; then the splines' sums of the laws
+NOWHERE = 2.0  # t_5 of no laws
 
 
 @kernel
@@ -221,7 +223,15 @@ def stage_1(data, at, i, xi, kappa, f, phi):
     excess = _coordinate(data, at, 3, f, phi)
     if excess > outside:
         outside = excess
-    _sum_up(data, at, THRUST, 1, phi, LN_ZETA)
+    same = phi[HELD + COORDINATES] == 1.0  # a step begins where one ended
+    for j in range(4):
+        same = same and phi[HELD + j] == phi[j]
+    if not same:
+        _sum_up(data, at, THRUST, 1, phi, LN_ZETA)
+        for j in range(4):
+            phi[HELD + j] = phi[j]
+        phi[HELD + 4] = NOWHERE
+        phi[HELD + COORDINATES] = 1.0
     return outside
 
 
@@ -246,18 +256,20 @@ def stage_2(data, at, y, phi):
 @kernel
 def laws(data, at, phi, out):
     """Write k, e, c and lambda to `out`, after `stage_2`."""
-    n = entry(at + N_LAW, data)
-    c = IN_Y + n + 1
-    _sum_up(data, at, LAW_SPLINES, N_LAWS * n, phi, c)
+    found = HELD + COORDINATES + 1
+    if phi[HELD + 4] != phi[4]:
+        n = entry(at + N_LAW, data)
+        c = IN_Y + n + 1
+        _sum_up(data, at, LAW_SPLINES, N_LAWS * n, phi, c)
+        for k in range(N_LAWS):
+            total = 0.0
+            for m in range(n):
+                total += phi[c + n * k + m] * phi[IN_Y + m]
+            growth = exp(total)
+            phi[found + k] = 0.5 * SMALL_SPEED_LOSS * (growth - 1.0 / growth) if k == SIGNED else growth
+        phi[HELD + 4] = phi[4]
     for k in range(N_LAWS):
-        total = 0.0
-        for m in range(n):
-            total += phi[c + n * k + m] * phi[IN_Y + m]
-        growth = exp(total)
-        if k == SIGNED:
-            out[k] = 0.5 * SMALL_SPEED_LOSS * (growth - 1.0 / growth)
-        else:
-            out[k] = growth
+        out[k] = phi[found + k]
     out[SIGNED] -= out[CREEP] * phi[XI]
 
 

@@ -439,3 +439,33 @@ def test_what_is_no_file_of_a_model_is_refused(tmp_path):
     for p in (path, tmp_path / "none.h5"):
         with pytest.raises(InputError):
             read_reduced(p)
+
+
+def test_laws_that_are_there_are_used_at_their_place_only(model):
+    """Each coordinate changes alone, there and back; the thrust ratio may be asked for alone."""
+    table, kept = np.concatenate([np.full(AT, np.nan), law_table(model)]), np.zeros(scratch(model))
+    here, there = points(2)
+
+    def found(z, phi, whole):
+        regression.stage_1(table, AT, *z[:4], phi)
+        out = [phi[regression.LN_ZETA], *np.zeros(4)]
+        if whole:
+            regression.stage_2(table, AT, z[4], phi)
+            regression.laws(table, AT, phi, laws := np.zeros(4))
+            out[1:] = laws
+            regression.aside(table, AT, phi)
+        return out
+
+    for j in range(5):
+        changed = np.where(np.arange(5) == j, there, here)
+        for z, whole in ((here, True), (changed, False), (changed, True), (changed, True), (here, False), (here, True)):
+            assert found(z, kept, whole) == found(z, np.zeros(scratch(model)), whole)
+    phi, held = np.zeros(scratch(model)), slice(regression.HELD, regression.HELD + 4)
+    phi[held] = kept[held]  # none are there
+    first = found(here, phi, True)
+    assert first == found(here, kept, True)
+    phi[regression.LN_ZETA] = 7.0
+    assert found(here, phi, False)[0] == 7.0
+    table[:], phi[regression.IN_Y :] = np.nan, np.nan  # nothing is read of the splines again
+    regression.laws(table, AT, phi, laws := np.zeros(4))
+    assert laws.tolist() == first[1:]

@@ -368,6 +368,12 @@ def lower(entries: Mapping[str, tuple[Any, Sequence[str]]], prefix: str = "rt_")
             reader.names[name] = getattr(kernel, "py_func", kernel)
         for name, (kernel, types) in entries.items():
             reader.function(kernel, tuple(types), name, "the entry points")
+    called = set(entries)
+    for name, function in reversed(list(reader.program.functions.items())):
+        if name in called:
+            called.update(part.function for s in function.body for part in walk(s) if isinstance(part, Call))
+        else:  # in the end of a view, which C does not have
+            del reader.program.functions[name]
     return reader.program
 
 

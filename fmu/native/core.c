@@ -1040,9 +1040,19 @@ static void move_inputs(Instance *I, double dt)
     }
 }
 
+/* Latched flags that the steps before have raised in `past` are raised in `y` too: what `rt_step` does in its own steps. */
+static void latch(double *y, const double *past)
+{
+    for (size_t k = N_PARAMETERS + N_U; k < N_PARAMETERS + N_U + N_Y; k++) {
+        if (VARIABLES[k].latched && past[VARIABLES[k].index] != 0.0) {
+            y[VARIABLES[k].index] = 1.0;
+        }
+    }
+}
+
 /* rt_step while inputs move at their rates. The step is cut into the fewest equal pieces that are not above the unit's
    own step; in each the inputs are held where they are in its middle, which is exact to second order. Outputs belong to
-   states and inputs at the end; those that are discrete are those of the last piece. */
+   states and inputs at the end; those that are discrete are those of the last piece, or latched. */
 static bool step_with_moving_inputs(Instance *I, double t, double h)
 {
     double pieces = ceil(h / STEP_SIZE * (1.0 - 1e-9));
@@ -1054,8 +1064,12 @@ static bool step_with_moving_inputs(Instance *I, double t, double h)
     memcpy(I->x_scratch, I->x, sizeof I->x);
     for (long k = 0; good && k < (long)pieces; k++) {
         move_inputs(I, ((double)k + 0.5) * piece);
+        memcpy(I->y_end, I->y_scratch, sizeof I->y);
         good = rt_step(t + (double)k * piece, piece, I->x, I->u_scratch, I->p, DATA, I->y_scratch, I->work)
                != STATUS_FAILED;
+        if (good && k > 0) {
+            latch(I->y_scratch, I->y_end);
+        }
     }
     if (good) {
         move_inputs(I, h);
@@ -1128,8 +1142,12 @@ static bool step_in_parts(Instance *I, double t, double h)
     memcpy(I->y_past_kept, I->y_past, sizeof I->y);
     memcpy(I->y_past, I->y_kept, sizeof I->y);
     while (good && !ends) {
+        memcpy(I->y_scratch, I->event_pending ? I->y_due : I->y, sizeof I->y);
         good = rt_step(begin + (double)done * part, part, I->x, I->u, I->p, DATA, I->y, I->work) != STATUS_FAILED;
         if (good) {
+            if (done > 0) {
+                latch(I->y, I->y_scratch);
+            }
             last = (double)++done >= parts;
             I->t = last ? begin + length : begin + (double)done * part;
             I->h = I->t - t_kept;

@@ -69,6 +69,7 @@ from rtcvt.kind import Unit
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Scenario
+from rtcvt.table import TOO_COARSE
 
 ELF = ("linux64", "aarch64-linux")  # of 64 bits
 OPAQUE = "#define OPAQUE /* no derivatives */\n\n"
@@ -405,7 +406,8 @@ def _model_body(model: Model, fmi: Version) -> str:
         called = "INPUT" if kind == "carried" else kind.upper()
         fields = [_string(v.name), _string(v.unit), called, type_of, str(v.index), str(length)]
         of_row = map(_number, (v.start or 0.0, low, high, v.nominal or 1.0))
-        flags = ("true" if flag else "false" for flag in (v.tunable, clocked, kind == "carried"))
+        latched = kind == "output" and v.name.endswith(TOO_COARSE.name)
+        flags = ("true" if flag else "false" for flag in (v.tunable, clocked, kind == "carried", latched))
         lines.append(f"    {{{', '.join([*fields, *of_row, *flags])}}},")
     return "\n".join([*lines, "};", ""])
 

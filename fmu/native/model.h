@@ -36,4 +36,5 @@ typedef struct {
     bool tunable;   /* a parameter */
     bool clocked;   /* an input that is there at ticks of the clock only */
     bool carried;   /* one that comes from the network */
+    bool latched;   /* a Boolean output that stays true until the communication step ends */
 } Variable;

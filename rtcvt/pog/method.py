@@ -19,6 +19,8 @@ from rtcvt.pog.layout import D, ElementW
 from rtcvt.pog.lossy_step import factor_without_twists, heating, is_factored, solve_with_twists
 from rtcvt.pog.traction import with_derivatives
 
+LARGEST_ANGLE = 1e5  # [rad], of a sine (`rtcvt.numerics.elementary`)
+
 
 @kernel
 def note_sides(data, work):
@@ -39,7 +41,10 @@ def note_touches(data, work):
 
 @kernel
 def advance(mode, held, h, x, u, p, data, work):
-    """One step of the unit's method in place. Write the start state into `Block.START` first."""
+    """One step of the unit's method in place. Write the start state into `Block.START` first.
+
+    A linearly implicit step that leads to an angle without a sine ends there, with an angle that is no state.
+    """
     n = places.states(data)
     x_stage = work[places.step_block(Block.STAGE, data) : places.step_block(Block.RATES, data)]
     f = work[places.step_block(Block.RATES, data) : places.step_block(Block.STAGES, data)]
@@ -61,6 +66,9 @@ def advance(mode, held, h, x, u, p, data, work):
         for s in range(STAGES):
             if s >= 2:  # the first two stages are at x
                 rosenbrock_stage(s, n, x, k, x_stage)
+                if not abs(places.theta_of(x_stage, data)) < LARGEST_ANGLE:
+                    x[places.x_theta(data)] = HUGE * HUGE
+                    return
                 right_hand_side(mode, held, x_stage, u, p, data, f, work)
                 note_touches(data, work)
             rosenbrock_side(s, n, h, f, k, work, b)

@@ -39,7 +39,7 @@ from rtcvt.kernel import kernel
 from rtcvt.model.frame import Shaft, framed
 from rtcvt.numerics.elementary import atan, clip, cos, sin
 from rtcvt.table import HELD_LOSS, LOSS, MOTION, STORED, TINY, Row, Rows
-from rtcvt.vehicle.longitudinal import BISECTIONS, STANDARD_GRAVITY
+from rtcvt.vehicle.longitudinal import STANDARD_GRAVITY
 
 AXLES = 2  # front, rear
 LEAST_SHARE = 0.01  # s, of the relaxation length at large slip
@@ -494,21 +494,14 @@ def after_step(h, old, x, u, p, data, smooth):
         pull += F
         c = capacity(k, old, u, p)
         outer = -u[U.FRONT + k] - p[P.R_W] * F
-        low = old[X.W + k] + h * (outer - c) / p[P.J_W]
-        high = old[X.W + k] + h * (outer + c) / p[P.J_W]
-        low = low if low < 0.0 else 0.0
-        high = high if high > 0.0 else 0.0
-        for _ in range(BISECTIONS):
-            x[X.W + k] = 0.5 * (low + high)
-            e = old[X.F + k] + (h * K + d) * x[X.W + k]
-            if p[P.J_W] * (x[X.W + k] - old[X.W + k]) > h * (outer - clip(e, -c, c)):
-                high = x[X.W + k]
-            else:
-                low = x[X.W + k]
-        e = old[X.F + k] + (h * K + d) * x[X.W + k]
-        x[X.F + k] = (old[X.F + k] + h * K / d * clip(e, -c, c)) / (1.0 + h * K / d)
+        x[X.W + k] = (p[P.J_W] * old[X.W + k] + h * (outer - old[X.F + k])) / (p[P.J_W] + h * (h * K + d))
+        e = old[X.F + k] + (h * K + d) * x[X.W + k]  # of an axle that sticks; at its limit, the axle slides
         if abs(e) < c:
             x[X.F + k] = old[X.F + k] + h * K * x[X.W + k]
+        else:
+            T = c if e > 0.0 else -c
+            x[X.W + k] = old[X.W + k] + h * (outer - T) / p[P.J_W]
+            x[X.F + k] = (old[X.F + k] + h * K / d * T) / (1.0 + h * K / d)
     x[X.V] = old[X.V] + h * pull / p[P.M]
     x[X.S] = old[X.S] + h * x[X.V]
     for k in range(AXLES):

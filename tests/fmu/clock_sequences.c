@@ -135,7 +135,8 @@ int main(int argc, char **argv)
     CHECK(!fmi3InstantiateCoSimulation("unit", MODEL_GUID, "", false, true, true, true, &required, 1, NULL, listen,
                                        NULL));
     fmi3Instance c = NULL;
-    double u[N_U + 1], x[N_X + 1], y[N_Y + 1], work[N_WORK + 1], t = 0.0;
+    double u[N_U + 1], p[N_P + 1], x[N_X + 1], y[N_Y + 1], work[N_WORK + 1], t = 0.0;
+    memcpy(p, P_START, sizeof p); /* kernels get the parameters in an array of the instance */
     for (long k = 0; k < steps; k++) {
         if (k % 100 == 0) {
             fmi3FreeInstance(c);
@@ -150,7 +151,7 @@ int main(int argc, char **argv)
             memcpy(u, ((Instance *)c)->u, sizeof u);
             memcpy(x, ((Instance *)c)->x, sizeof x);
             memset(work, 0, sizeof work);
-            CHECK(rt_initialise(P_START, DATA, u, x, work) != STATUS_FAILED);
+            CHECK(rt_initialise(p, DATA, u, x, work) != STATUS_FAILED);
             t = 0.0;
         } else {
             misuse(c);
@@ -162,7 +163,7 @@ int main(int argc, char **argv)
         bool b[3];
         fmi3Status s = fmi3DoStep(c, t, h, false, b, b + 1, b + 2, &last);
         CHECK(s == fmi3OK || s == fmi3Discard);
-        bool well = rt_step(t, h, x, u, P_START, DATA, y, work) != STATUS_FAILED;
+        bool well = rt_step(t, h, x, u, p, DATA, y, work) != STATUS_FAILED;
         CHECK((s == fmi3OK) == well && memcmp(x, ((Instance *)c)->x, N_X * sizeof(double)) == 0);
         t = ((Instance *)c)->t;
         made += well;

@@ -61,7 +61,7 @@ static Run begin(int pattern)
 static void advance(Run *run)
 {
     double t = (double)run->steps * 1e-3;
-    fmi2Boolean any = fmi2False;
+    fmi2Boolean any = fmi2False, flag;
     for (fmi2ValueReference k = 0; k < N_VARIABLES; k++) {
         const Variable *v = VARIABLES + k;
         if (v->kind == INPUT && v->type == REAL) {
@@ -82,7 +82,8 @@ static void advance(Run *run)
             CHECK(fmi2GetReal(run->c, &k, 1, &value) == fmi2OK && is_finite(value));
             run->bits = (run->bits ^ hash(&value, sizeof value)) * UINT64_C(1099511628211);
         } else {
-            CHECK(fmi2GetBoolean(run->c, &k, 1, &any) == fmi2OK);
+            CHECK(fmi2GetBoolean(run->c, &k, 1, &flag) == fmi2OK);
+            any = any || flag;
         }
     }
     if (any) {

@@ -16,13 +16,14 @@ __all__ = ["READ", "build", "link", "state"]
 SYSTEM = text_of("units/overwritten_system.toml")
 # command: the output that is refused, what it is a link to, and what reads this
 READ = tables("cases/overwriting.toml")
+COPIED = READ.pop("copied")
 
 
 def build(folder: Path) -> None:
     """Put the files there."""
     package, units = files("rtcvt"), {name: path.read_text() for name, path in shipped_units().items()}
     (folder / "runs").mkdir()
-    for name, place in tables("cases/overwriting.toml")["copied"].items():
+    for name, place in COPIED.items():
         shutil.copy(str(package / place), folder / name)
     texts = dict.fromkeys(("net.dbc", "x.fmu", "in.csv", "fig.json"), "mine")
     texts |= {

@@ -20,12 +20,12 @@ from marks import slow
 from rtcvt.fmu.native.export import export_native, write_sources
 from rtcvt.kind import load_unit
 from rtcvt.scenario import get_scenario, sample_inputs
-from rtcvt.table import TOO_COARSE
 
 pytestmark = pytest.mark.needs("cc")
 
+COARSE = "status.step_too_coarse"  # true until a communication step ends
 H = 0.01  # of communication steps, ten or more internal ones [s]
-CASES = {  # unit: scenario, how much of it [s], internal steps in one of the unit's, what changes, factor of the first input
+CASES = {  # unit: scenario, how much of it [s], steps in one of the unit's, what changes, factor of the first input
     "toroidal_kers": ("flywheel at its speed limit", 0.7, 2, "control.saturated", 1.0),
     "clutch": ("launch and overload", 2.4, 1, "clutch.stuck", 1.0),
     "pushbelt_cvt": ("macro-slip", 0.6, 1, "status.macro_slip", 2.0),
@@ -88,10 +88,8 @@ class Host(FMU3Slave):
             assert event or not early
             assert self.events or not event
             t = last
-            if event and seen is not None:
-                seen.append((t, *self.handle_event()))
-            elif event:
-                self.handle_event()
+            if event:
+                ([] if seen is None else seen).append((t, *self.handle_event()))
         return t
 
 
@@ -121,9 +119,8 @@ def by_internal_steps(model, u, n):
     instance = model.instantiate()
     instance.u[:] = u[0]
     instance.initialise()
-    times, rows, start = [], [], instance.y.copy()
-    latched = [v.index for v in model.select("output") if v.name.endswith(TOO_COARSE.name)]
-    t = 0.0
+    times, rows, start, t = [], [], instance.y.copy(), 0.0
+    latched = [v.index for v in model.select("output") if v.name.endswith(COARSE)]
     for k in range(n):
         instance.u[:] = u[k]
         begin, end = k * H, (k + 1) * H
@@ -133,8 +130,7 @@ def by_internal_steps(model, u, n):
             t = end if i == parts else begin + i * ((end - begin) / parts)
             times.append(t)
             rows.append(instance.y.copy())
-            if i > 1:
-                rows[-1][latched] = np.maximum(*(row[latched] for row in rows[-2:]))
+            rows[-1][latched] = np.max([row[latched] for row in rows[-min(i, 2) :]], axis=0)
     return SimpleNamespace(parts=parts, times=times, y=np.array(rows), start=start)
 
 
@@ -219,8 +215,7 @@ def test_a_step_returns_at_the_end_of_the_internal_step_in_which_a_flag_changed(
     seen = []
     rows = run(case, seen, eventModeUsed=True, earlyReturnAllowed=True)
     assert seen == changes(case)
-    names = [v.name for v in case.model.select("output") if v.boolean]
-    place = names.index(case.flag)
+    place = [v.name for v in case.model.select("output") if v.boolean].index(case.flag)
     of_it = [t for t, before, after in seen if before[place] != after[place]]
     assert any(not np.isclose(t / H, round(t / H)) for t in of_it), "none within a step"
     assert rows == plain
@@ -229,8 +224,7 @@ def test_a_step_returns_at_the_end_of_the_internal_step_in_which_a_flag_changed(
 def test_without_early_return_an_event_waits_for_the_end_of_the_step(case, plain):
     seen = []
     rows = run(case, seen, eventModeUsed=True)
-    ends = [(k + 1) * H for k in range(case.n)]
-    assert seen == changes(case, ends)
+    assert seen == changes(case, [(k + 1) * H for k in range(case.n)])
     assert rows == plain
 
 
@@ -465,8 +459,8 @@ def test_inputs_set_within_a_step_give_the_bits_of_internal_steps(case):
 
     watched.decide, watched.takes_inputs = decide, True
     host = watched.host.start(case.model, case.u[0])
-    flags = [v for v in case.model.select("output") if v.boolean and not v.name.endswith(TOO_COARSE.name)]  # one of a step
-    host.flags = fine.flags = host.references(flags)
+    kept = [v for v in case.model.select("output") if v.boolean and not v.name.endswith(COARSE)]
+    host.flags = fine.flags = host.references(kept)
     for k in range(30):
         host.setFloat64(host.u, moved(k * H))
         host.doStep(k * H, part * case.fine.parts)

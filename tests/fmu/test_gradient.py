@@ -49,8 +49,7 @@ def test_the_derivative_of_a_step_is_the_limit_of_differences(name):
         machine.draw(one, rng)
         base = {k: getattr(one, k).copy() for k in "pux"}
         along = {k: rng.normal(size=len(b)) * np.where(b == 0.0, 1e-3, np.abs(b)) for k, b in base.items()}
-        along["p"][fixed] = 0.0
-        along["p"][len(model.select("parameter")) :] = 0.0
+        along["p"][[*fixed, *range(len(model.select("parameter")), len(one.p))]] = 0.0
 
         def stepped(share, seed=0.0, base=base, along=along):
             for k, b in base.items():
@@ -71,7 +70,8 @@ def test_the_derivative_of_a_step_is_the_limit_of_differences(name):
         (coarse, bend), (fine, bend_fine) = found  # at a kink the second differences grow as the steps fall
         smooth = (np.abs(coarse - fine) < 3e-7 * scale) & (np.abs(bend - bend_fine) * 1e-5 < 1e-6 * scale)
         compared += smooth.sum()
-        np.testing.assert_array_less(np.abs(fine - exact)[smooth], 1e-6 * scale[smooth])
+        room = 1e-6 * scale + 1e-14 * np.abs(at) / h  # differences have the rounding of values
+        np.testing.assert_array_less(np.abs(fine - exact)[smooth], room[smooth])
     assert compared > 5 * len(exact)
 
 

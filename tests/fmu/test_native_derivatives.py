@@ -25,19 +25,22 @@ def rates_of(model, k, scale=1.0):
 
 
 def oracle_step(model, instance, rate, h):
-    """Advance an instance by `h` while its inputs move at `rate`; returns the outputs."""
+    """Advance an instance by `h` while its inputs move at `rate`; returns the outputs. A piece too coarse is told."""
+    coarse = [v.index for v in model.select("output") if v.name.endswith("status.step_too_coarse")]
     pieces = math.ceil(h / model.step_size * (1.0 - 1e-9))
     start = instance.u.copy()
-    y = instance.y.copy()
+    y, any_coarse = instance.y.copy(), 0.0 * instance.y[coarse]
     for k in range(pieces):
         instance.u[:] = start + ((k + 0.5) * (h / pieces)) * rate
         t = instance.t + k * (h / pieces)
         assert model.step(t, h / pieces, instance.x, instance.u, instance.p, model.data, y, instance.work) != FAILED
+        any_coarse = np.maximum(any_coarse, y[coarse])
     instance.u[:] = start + h * rate
     instance.t += h
     instance.outputs()
     discrete = [v.index for v in model.select("output") if v.boolean]
     instance.y[discrete] = y[discrete]
+    instance.y[coarse] = any_coarse
     return instance.y
 
 

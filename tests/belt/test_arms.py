@@ -10,8 +10,10 @@ from instances import stepped
 from refusals import refused
 from scipy.optimize import brentq
 
+from rtcvt.belt import places
 from rtcvt.belt.arm_geometry import bending, lever, nodes, over_angle
-from rtcvt.belt.layout import BeltP
+from rtcvt.belt.forces import arm_torque
+from rtcvt.belt.layout import ArmX, BeltP
 from rtcvt.belt.reading import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -48,6 +50,18 @@ def test_the_belts_bending_turns_the_arm():
 
 
 # --- equations --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_the_bearing_of_the_idler_turns_with_its_arm():
+    """Its torque on the arm is its damping times the speed of the idler over the arm."""
+    one = started(load_unit(TENSIONED))
+    torques, b = [], one.p[places.p_bearing(IDLER, one.model.data)]
+    for speed in (0.0, 1.0):
+        one.x[places.x_arm(0, one.model.data) + ArmX.W] = speed
+        torques.append(arm_torque(0, one.x, one.p, one.model.data, one.work))
+    assert b > 0.0
+    assert torques[1] - torques[0] == pytest.approx(-b, rel=1e-3)
 
 
 def test_the_arm_stands_where_spring_and_belt_are_in_balance():

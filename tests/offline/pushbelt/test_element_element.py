@@ -178,3 +178,11 @@ def test_the_largest_step_is_that_of_neighbours_that_swing_against_each_other(b:
     free = b._replace(d_R=0.0, d_T=0.0, d_B=0.0)
     assert ee.largest_step(free) == pytest.approx(ee._BEARS * 2.0 / omega, rel=0.02)
     assert 0.8 < ee.largest_step(b) / ee.largest_step(free) < 1.0
+
+
+def test_elements_that_turn_as_one_body_do_not_move_against_each_other(J: ee.Joint) -> None:
+    q, omega, pair = wreath(J, np.random.default_rng(5), 1e-4), 300.0, np.zeros((N, 9))
+    u = omega * np.column_stack([-q[:, 1], q[:, 0], np.ones(N)])
+    ee._pairs(q, u, np.cos(q[:, 2]), np.sin(q[:, 2]), 1, 4, 0, pair)
+    np.testing.assert_allclose(pair[1:4, 4:7], 0.0, atol=1e-9 * omega)
+    assert np.abs(pair[1:4, :2]).max() > 1e-3

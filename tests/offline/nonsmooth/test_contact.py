@@ -129,12 +129,14 @@ def test_newton_has_the_derivative_of_the_proximal_equations(d):
     p = random_problem(rng, 30, d, 0.5)
     p = replace(p, lower=rng.choice([0.0, 0.2, -np.inf], size=30))
     r, m = np.empty((30, 2)), p.c.size
-    contact._factors(p.G, d, r)
+    G = contact.dense_rows(p.G, d)
+    contact._factors(G, d, r)
     L = rng.normal(size=m)
 
     def value(L):
-        J, F = np.zeros((m, m)), np.empty(m)
-        contact._linearised(p.G, p.c, p.mu, p.lower, d, r, L, J, F)
+        entries, J, F = np.zeros((m, m)), np.zeros((m, m)), np.empty(m)
+        contact._linearised(G, p.c, p.mu, p.lower, d, r, L, entries, F)
+        np.put_along_axis(J, G.column, entries, axis=1)
         return J, F
 
     J, _ = value(L)

@@ -3,9 +3,10 @@
 The work of an input that is held over a step is the input times the integral of what its flange gives. Between the ends
 of a step only the method itself knows that: its integral is what RODAS3 gives for it as a further state. Work by the
 trapezoidal rule is wrong by up to ``(omega h)^2/12`` of what a stiff spring carries, and may seem to make energy. Where
-a step was made in parts that are not known here, the larger of both ends counts. Of variators and of speeds that follow
-a moving geometry it is by the trapezoidal rule; these machines, and those with clutches, keep the balance from their
-start on, with what they lose.
+a step was made in parts that are not known here, the larger of both ends counts. A flange whose share of the speeds
+follows a moving geometry gives the mean of that share times the integral of the speeds, and how both change together.
+Of variators the work is by the trapezoidal rule; these, and machines with clutches, keep the balance from their start
+on, with what they lose.
 """
 
 import math
@@ -27,6 +28,7 @@ from rtcvt.pog import element_steps, steps
 from rtcvt.pog.equations import torques
 from rtcvt.pog.implicit_step import implicit_step
 from rtcvt.pog.layout import D
+from rtcvt.pog.secant_step import secant_step
 from rtcvt.unitfile import shipped_units
 
 TAN = 2.0 * math.tan(math.radians(11.0))  # way of both sheaves over that of the radius
@@ -41,8 +43,8 @@ class Meter:
     Attributes
     ----------
     made : float
-        Energy [J] beyond stored energy and work, of the step that made most; of a machine with clutches, a
-        moving geometry or a belt of variable radii since its start.
+        Energy [J] beyond stored energy and work, of the step that made most; of a machine with clutches or a
+        belt of variable radii since its start.
     through : float
         Amounts of all works [J].
     """
@@ -52,6 +54,7 @@ class Meter:
         self.flanges = [f for f in (*flanges(model), *OTHERS) if f[1] in model.by_name]
         self.places = [model.variable(given, "output").index for _, given, _ in self.flanges]
         self.ways = [given.startswith("radius.") for _, given, _ in self.flanges]
+        self.speeds = np.array([v.unit == "rad/s" for v in model.states])
         self.moves = self.slips = False
         at = model.step.py_func.__globals__.get("W_K")  # of a part
         if unit.kind == "gear_system":
@@ -64,7 +67,7 @@ class Meter:
         x = self.one.x.copy()
         self.rows, others = self.gradients(x), self.gradients(x + 0.1)
         self.rows[np.abs(self.rows - others).max(axis=1) > 1e-9] = np.nan  # of geometry that moves
-        self.from_start = self.slips or self.k is None or np.isnan(self.rows).any()
+        self.from_start = self.slips or self.k is None or (np.isnan(self.rows).any() and not self.moves)
         self.given(x)
 
     def given(self, x):
@@ -75,6 +78,12 @@ class Meter:
     def gradients(self, x):
         """Of that by the states, in which it is linear unless geometry moves, shape (flanges, states)."""
         return np.transpose([self.given(x + e) - self.given(x) for e in np.eye(len(x))])
+
+    def by_speeds(self, x):
+        """Of that by the speeds alone, of which a flange gives a share that the geometry sets."""
+        rows = self.gradients(x) * self.speeds
+        self.given(x)
+        return rows
 
     def energy(self):
         """Stored energy [J]."""
@@ -97,10 +106,17 @@ class Meter:
         while left > 0.0:
             self.before[:] = x
             steps.moving_step(self.h * part, x, *rest)
-            if part > MIN_PART and rough(steps.ERROR_RTOL, n, self.k[3 * n :], size, self.before):
+            coarse = rough(steps.ERROR_RTOL, n, self.k[3 * n :], size, self.before)
+            if coarse and part > MIN_PART:
                 x[:], part = self.before, REFINEMENT * part
+                continue
+            if coarse and self.data[D.N_TRACTION]:
+                x[:] = self.before
+                secant_step(self.h * part, x, *rest)
+                found += self.h * part * x
             else:
-                found, left = found + self.integrals(self.before, self.h * part), left - part
+                found += self.integrals(self.before, self.h * part)
+            left -= part
         return found
 
     def with_clutches(self, x, *rest):
@@ -138,6 +154,10 @@ class Meter:
                 return ends
             integrals = self.integrals(x, self.h)
         by_method = self.rows @ integrals + self.h * (before - self.rows @ x)
+        if self.moves:
+            new = self.one.x.copy()
+            first, last = self.by_speeds(x), self.by_speeds(new)
+            middle = 0.5 * (first + last) @ integrals + self.h / 12.0 * (last - first) @ (new - x)
         return [np.where(np.isnan(by_method), middle, by_method)]
 
     def step(self):
@@ -160,7 +180,7 @@ FAST = ("differential", "toroidal_kers")  # gears alone, a controlled contact
 ROWS = ((1000, 1), (60, 20))
 PARTS = [(name, "rigid", *rows) for name in ("vehicle", "driveline") for rows in ((2000, 1), (100, 20))]
 GEARS = [(name, fidelity, *rows) if name in FAST and rows[1] > 1 else slow(name, fidelity, *rows)
-         for name in shipped_units("gear_system") for fidelity in ("rigid", "full") for rows in ROWS]  # fmt: skip
+         for name in shipped_units("gear_system") for fidelity in load_unit(name).models for rows in ROWS]  # fmt: skip
 BELTS = [("two_pulley_5pk", "hybrid", 300, 1), ("two_pulley_5pk", "hybrid", 20, 20),
          slow("two_pulley_5pk", "hybrid", 20_000, 1), slow("two_pulley_5pk", "hybrid", 1000, 20),
          slow("accessory_5pk", "hybrid", 2000, 1), slow("accessory_5pk", "hybrid", 200, 20)]  # fmt: skip

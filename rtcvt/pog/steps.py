@@ -19,6 +19,7 @@ from rtcvt.pog.element_steps import element_step
 from rtcvt.pog.layout import Control, D, Reduced
 from rtcvt.pog.method import advance
 from rtcvt.pog.reduction import kinematics
+from rtcvt.pog.secant_step import secant_step
 from rtcvt.pog.speeds import gear_speed
 
 STEP_TOO_COARSE = 2  # in addition to 1 of an active limit
@@ -173,6 +174,9 @@ def substep(h, x, u, p, data, work):
         else:
             if again:
                 coarse = STEP_TOO_COARSE
+                if places.tractions(data) > 0:
+                    restore(x, data, work)
+                    limited = secant_step(h * part, x, u, p, data, work)
             left -= part
             if left == 0.0:
                 break

@@ -273,6 +273,43 @@ def traction_jacobian(x, p, data, jac, work):
 
 
 @kernel
+def secant(value, by, at, work):
+    """The quotient of F or M at ``work[value]`` and its slip `at`, its derivative `by` at zero; not negative."""
+    quotient = work[value] / at if at != 0.0 else work[value + by]
+    return quotient if quotient > 0.0 else 0.0
+
+
+@kernel
+def traction_damping(x, p, data, jac, work):
+    """Add to the rows of speeds, with secants in place of derivatives, and write that of the end load.
+
+    Call `with_derivatives`, and `right_hand_side` first. See `rtcvt.pog.secant_step`.
+    """
+    n_x = places.states(data)
+    load = places.x_load(data)
+    n = data[D.ALL_ROLLERS]
+    for t in range(places.tractions(data)):
+        at = places.traction_work(t, data)
+        law = places.law_work(t, data)
+        i = disc(t, data)
+        j = roller(t, data)
+        R = places.contact_row(0, places.traction_contact(t, data), data)
+        S = places.spin_row(0, t, data)
+        c_F = n * secant(law + F, 1, work[at + TractionW.V], work)
+        c_M = n * secant(law + M, 2, work[at + TractionW.SIGMA], work)
+        per_J_i = 1.0 / places.inertia(i, p, data)
+        per_J_j = 1.0 / places.inertia(j, p, data)
+        across_ij = c_F * work[R + i] * work[R + j] + c_M * work[S + i] * work[S + j]
+        jac[i * n_x + i] -= (c_F * work[R + i] * work[R + i] + c_M * work[S + i] * work[S + i]) * per_J_i
+        jac[i * n_x + i] -= data[D.CHURNING] * abs(x[i]) * per_J_i
+        jac[i * n_x + j] -= across_ij * per_J_i
+        jac[j * n_x + i] -= across_ij * per_J_j
+        jac[j * n_x + j] -= (c_F * work[R + j] * work[R + j] + c_M * work[S + j] * work[S + j]) * per_J_j
+        jac[j * n_x + j] -= work[at + TractionW.BEARING] / x[j] * per_J_j if x[j] != 0.0 else 0.0
+    jac[load * n_x + load] -= 1.0 / parameter(TractionP.LAG, p, data)
+
+
+@kernel
 def traction_outputs(x, p, data, y, work):
     """`TractionsY` and `TractionY` of each; returns the power that is lost [W]. Call `traction_torques` first."""
     all_of = places.number(D.Y_TRACTION, data)

@@ -13,6 +13,7 @@ from rtcvt.numerics.integrators import ROS3_GAMMA, ROS3_STAGES, ros3_error, ros3
 from rtcvt.numerics.linalg import core_lu, core_solve, lu, lu_solve
 
 ERROR_BOUND = 1e-3  # of a step, relative to a state's typical value plus its own
+LARGEST_ERROR = 0.05  # the same of a step that is not repeated by the implicit Euler method
 MAX_NEWTON_ITERATIONS = 30  # of Newton's method in an implicit step
 LEAST_CHANGE_SHARE = 0.05  # smallest accepted share of a change of Newton's method
 NEWTON_RTOL = 1e-10  # share of typical values
@@ -425,14 +426,22 @@ def rosenbrock(t, h, x, p, data, work):
 
 
 @inlined
-def too_rough(data, work):
-    """Whether the step that `rosenbrock` made last has too large an error in a state; its stages are lost."""
+def error_above(bound, data, work):
+    """Whether the error that `too_rough` found is above this bound in a state."""
     n = places.block_states(data)
     k = places.w_stages(data)
     sizes = entry(D.SCALE, data)
-    ros3_error(n, places.block_size(data), work[k : k + ROS3_STAGES * places.block_size(data)])
     start = places.w_start(data)
-    return rough(ERROR_BOUND, n, work[k : k + n], data[sizes : sizes + n], work[start : start + n])
+    return rough(bound, n, work[k : k + n], data[sizes : sizes + n], work[start : start + n])
+
+
+@inlined
+def too_rough(data, work):
+    """Whether the step that `rosenbrock` made last has too large an error in a state; its stages are lost."""
+    n = places.block_size(data)
+    k = places.w_stages(data)
+    ros3_error(places.block_states(data), n, work[k : k + ROS3_STAGES * n])
+    return error_above(ERROR_BOUND, data, work)
 
 
 @inlined
@@ -575,7 +584,7 @@ def implicit(t, h, x, p, data, work):
 
 @inlined
 def in_parts(t, h, x, p, data, work):
-    """An internal step in quarters or sixteenths, those with a kink by the implicit Euler method.
+    """An internal step in quarters or sixteenths; those with a kink or a very large error by the implicit Euler method.
 
     Returns 1 if an implicit one did not converge, or the least parts are too coarse.
     """
@@ -593,14 +602,17 @@ def in_parts(t, h, x, p, data, work):
             part *= REFINEMENT
             go_back(x, data, work)
         else:
+            if again:
+                missed = 1
+            if smooth and error_above(LARGEST_ERROR, data, work):
+                smooth = False
             if smooth:
                 rates(at + part * h, x, p, data, dx, work)
                 smooth = same_pieces(x, p, data, work)
             if not smooth:
                 go_back(x, data, work)
-                again = implicit(at, part * h, x, p, data, work) == 1
-            if again:
-                missed = 1
+                if implicit(at, part * h, x, p, data, work) == 1:
+                    missed = 1
             left -= part
             if left == 0.0:
                 break

@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from discs import discs, interpreted
+from hostile_inputs import harsh_inputs
 from instances import started, stepped
 from refusals import refused
 from rows import text_of
@@ -308,6 +309,18 @@ def test_the_step_is_total(folder, step):
     instance.u[:] = 0.0
     instance.initialise()
     assert instance.step(step) == OK
+
+
+@pytest.mark.slow
+def test_rollers_that_slip_make_no_energy(folder):
+    """A linearly implicit step from a roller that slides took it to 2e5 rad/s; converged steps reach 10."""
+    model = load_unit(parse_unit_file(text_of("units/slipping_kers.toml"), "system.toml", folder)).build()
+    for seed in range(4):
+        instance = started(model)
+        for u in harsh_inputs(model, 2000, np.random.default_rng(seed)):
+            instance.u[:] = u
+            assert instance.step(1e-3) != FAILED
+            assert abs(instance.get("kers.gear.c.w")) < 30.0
 
 
 PUSHED = text_of("units/pushed.toml")

@@ -76,6 +76,11 @@ class Unit(Record):
         kind = self.kind_record
         return tuple(f for f in kind.fidelities if kind.has(self, f))
 
+    @property
+    def clutched(self) -> bool:
+        """Whether its clutches and brakes set which inertia a flange turns: no stiff coupling is made for that."""
+        return False
+
     def build(
         self,
         fidelity: "Fidelity | None" = None,

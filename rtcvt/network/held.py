@@ -3,8 +3,10 @@
 Tools that import SSP exchange outputs at communication points and let all units step at once, with constant inputs. A
 node is then a pair of connections: one flange has its speed as output and a torque as input, ``load``, with the sign of
 the neighbour; the other has the speed as input, through a stiff coupling if it is an inertia itself. Components at any
-other node are one unit, which is solved as a whole. With constant inputs that is of order 1, and stable only up to some
-step H. Linearised, each part is advanced exactly, and inputs are one step late::
+other node are one unit, which is solved as a whole. So is a gear box with its neighbour where a coupling would be
+needed: it is as stiff as the least inertia there allows, and too soft where clutches add another one. With constant
+inputs that is of order 1, and stable only up to some step H. Linearised, each part is advanced exactly, and inputs are
+one step late::
 
     x_i(t + H) = exp(A_i H) x_i + integral of exp(A_i s) ds B_i u_i,    y_i = C_i x_i + D_i u_i,    u_i = y_j
 
@@ -23,7 +25,7 @@ from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.model import Instance, Model, Variable
 from rtcvt.network.file import Flange, Graph, Groups, System, flanges_of
-from rtcvt.network.model import build_system, component_model, components_of
+from rtcvt.network.model import build_system, component_model, components_of, unit_of
 from rtcvt.numerics.linearisation import linearise
 from rtcvt.scenario import apply_parameters, sample_inputs
 
@@ -53,7 +55,8 @@ class Parts:
 def parts_of(system: Unit) -> Parts:
     """The parts of a system and pairs of connections in place of its nodes.
 
-    A node is such a pair if it has two flanges, of which one has an input ``load`` and the other can take a speed. The
+    A node is such a pair if it has two flanges, of which one has an input ``load`` and the other can take a speed, by a
+    coupling only if its unit has no clutches and brakes. The
     components at any other node, and at the ends of a shaft, are one part together, solved as a whole: importers pass
     one output to one input, so they add no torques, and speeds that are one admit no delay. A signal from the speed of
     a flange that now has this speed as input begins at the source of the speed.
@@ -103,6 +106,8 @@ def _pair(system: System, models: Mapping[str, Model], node: list[Flange]) -> tu
     for a, b in (node, node[::-1]):
         if a.sign < 0.0:
             try:
+                if b.sign != 0.0 and unit_of(system, b.component).clutched:
+                    continue
                 if b.sign != 0.0:
                     _with_speed(system, models, b)
             except InputError:

@@ -362,6 +362,11 @@ class GearSystem(Unit):
         return next(iter(self.variables), None)
 
     @property
+    def clutched(self) -> bool:
+        """Whether it has clutches or brakes."""
+        return bool(self.clutches or self.brakes)
+
+    @property
     def elements(self) -> dict[str, tuple[Element, tuple[str, str | None]]]:
         """Elements with a capacity and their two gears, None for the housing, by ``clutch.NAME`` and the like.
 

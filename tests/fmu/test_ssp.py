@@ -270,7 +270,7 @@ def test_fmpy_gives_the_same_bits(coupled, archive):
 
 
 CARS = sorted(shipped_units("system").keys() - {"vehicle_wltc", "car_electric"})
-BOUND = {"car_hybrid": 0.04, "car_automatic": 0.06}  # clutches close some steps later
+BOUND = {"car_hybrid": 0.04}  # clutches close some steps later
 
 
 @pytest.mark.parametrize("name", ["vehicle_wltc", "car_electric", *map(slow, CARS)])
@@ -356,13 +356,13 @@ def test_ratings_hold_on_the_lap(with_kers, lap):
 
 @pytest.mark.slow
 def test_the_stable_step_is_where_held_inputs_let_go(with_kers):
-    """At twice that step the torque jumps from step to step; at half of it, it does not."""
+    """At twice that step the torque jumps to and fro from step to step; at half of it, it does not."""
     limit = stable_step(with_kers)
     assert 5e-4 < limit < 1e-2
     runs = [simulate_held(with_kers, 5.0, k * limit)["kers.shaft.tau"] for k in (0.5, 2.0)]
-    smooth, jumping = (np.abs(np.diff(tau)).max() for tau in runs)  # [N.m]
-    assert smooth < 0.02
-    assert jumping > 20.0 * smooth
+    smooth, jumping = (np.abs(np.diff(tau, 2)).max() for tau in runs)  # [N.m]
+    assert smooth < 2e-3
+    assert jumping > 50.0 * smooth
 
 
 @cases

@@ -28,7 +28,7 @@ from rtcvt.pog import element_steps, steps
 from rtcvt.pog.equations import torques
 from rtcvt.pog.implicit_step import implicit_step
 from rtcvt.pog.layout import D
-from rtcvt.pog.secant_step import secant_step
+from rtcvt.pog.secant_step import limited_secant_step
 from rtcvt.unitfile import shipped_units
 
 TAN = 2.0 * math.tan(math.radians(11.0))  # way of both sheaves over that of the radius
@@ -110,9 +110,9 @@ class Meter:
             if coarse and part > MIN_PART:
                 x[:], part = self.before, REFINEMENT * part
                 continue
-            if coarse and self.data[D.N_TRACTION]:
+            if self.data[D.N_TRACTION] and coarse and rough(steps.LARGEST_ERROR, n, self.k[3 * n :], size, self.before):
                 x[:] = self.before
-                secant_step(self.h * part, x, *rest)
+                limited_secant_step(self.h * part, x, *rest)
                 found += self.h * part * x
             else:
                 found += self.integrals(self.before, self.h * part)

@@ -19,11 +19,12 @@ from rtcvt.pog.element_steps import element_step
 from rtcvt.pog.layout import Control, D, Reduced
 from rtcvt.pog.method import advance
 from rtcvt.pog.reduction import kinematics
-from rtcvt.pog.secant_step import secant_step
+from rtcvt.pog.secant_step import limited_secant_step
 from rtcvt.pog.speeds import gear_speed
 
 STEP_TOO_COARSE = 2  # in addition to 1 of an active limit
 ERROR_RTOL = 2e-4  # bound of the estimate of the linearly implicit method, which is that of its order 2
+LARGEST_ERROR = 0.02  # the same of a step that is not repeated with secants
 MAX_ENERGY_SHARE = 0.1  # of the stored energy: largest created energy that is removed from a step
 
 
@@ -174,9 +175,9 @@ def substep(h, x, u, p, data, work):
         else:
             if again:
                 coarse = STEP_TOO_COARSE
-                if places.tractions(data) > 0:
+                if places.tractions(data) > 0 and rough(LARGEST_ERROR, n, error, data[sizes : sizes + n], before):
                     restore(x, data, work)
-                    limited = secant_step(h * part, x, u, p, data, work)
+                    limited = limited_secant_step(h * part, x, u, p, data, work)
             left -= part
             if left == 0.0:
                 break

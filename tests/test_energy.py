@@ -110,7 +110,7 @@ class Meter:
             if coarse and part > MIN_PART:
                 x[:], part = self.before, REFINEMENT * part
                 continue
-            if self.data[D.N_TRACTION] and coarse and rough(steps.LARGEST_ERROR, n, self.k[3 * n :], size, self.before):
+            if coarse and self.data[D.N_TRACTION] and steps.must_be_secant(self.h * part, x, *rest):
                 x[:] = self.before
                 limited_secant_step(self.h * part, x, *rest)
                 found += self.h * part * x

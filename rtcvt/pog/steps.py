@@ -24,7 +24,7 @@ from rtcvt.pog.speeds import gear_speed
 
 STEP_TOO_COARSE = 2  # in addition to 1 of an active limit
 ERROR_RTOL = 2e-4  # bound of the estimate of the linearly implicit method, which is that of its order 2
-LARGEST_ERROR = 0.02  # the same of a step that is not repeated with secants
+LARGEST_ERROR = 0.02  # the same of a step that is not repeated with secants of the traction
 MAX_ENERGY_SHARE = 0.1  # of the stored energy: largest created energy that is removed from a step
 
 
@@ -145,6 +145,19 @@ def moving_step(h, x, u, p, data, work):
 
 
 @kernel
+def must_be_secant(h, x, u, p, data, work):
+    """Whether a step with traction that ended at `x` has a very large error or made energy."""
+    n = places.states(data)
+    before = work[places.step_block(Block.START, data) : places.step_block(Block.STAGE, data)]
+    error = work[places.step_block(Block.STAGE_4, data) : places.step_block(Block.SOLUTION, data)]
+    sizes = places.number(D.SIZES, data)
+    if rough(LARGEST_ERROR, n, error, data[sizes : sizes + n], before):
+        return True
+    E = stored_energy(before, p, data, work)
+    return made_energy(h, E, power_of_torques(before, u, data, work), x, u, p, data, work) > 0.0
+
+
+@kernel
 def substep(h, x, u, p, data, work):
     """Advance by one internal step; returns 1 if a limit is active, plus `STEP_TOO_COARSE` if it is too coarse.
 
@@ -175,7 +188,7 @@ def substep(h, x, u, p, data, work):
         else:
             if again:
                 coarse = STEP_TOO_COARSE
-                if places.tractions(data) > 0 and rough(LARGEST_ERROR, n, error, data[sizes : sizes + n], before):
+                if places.tractions(data) > 0 and must_be_secant(h * part, x, u, p, data, work):
                     restore(x, data, work)
                     limited = limited_secant_step(h * part, x, u, p, data, work)
             left -= part

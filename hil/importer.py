@@ -126,7 +126,7 @@ class Fmu:
             if v.get("causality") != "input" or variability == "triggered":
                 continue
             if variability != "constant":
-                raise InputError(self.file, name, variability, "no clock that ticks by time but is not constant")
+                raise InputError(self.file, name, variability, "a clock with a constant interval, or a triggered one")
             places = []
             for key in ("shiftDecimal", "intervalDecimal"):
                 try:

@@ -98,7 +98,7 @@ class Schema(NamedTuple):
 
     kind: str  # attribute `kind`; for messages alone if it is empty in files
     version: int  # attribute `schema_version`
-    anew: str  # command that makes one
+    command: str  # that makes one
 
     def require(self, attributes: Mapping[str, Any], path: Path, kind: bool = True) -> None:
         """Refuse a file of another schema, or of another `kind`; the message names its release and the remedy.
@@ -120,7 +120,7 @@ class Schema(NamedTuple):
         raise InputError(
             path, "schema_version", str(found), f"a {self.kind} of schema version {self.version}, which rtcvt "
             f"{__version__} reads; this one was made by rtcvt {maker} (revision {made}, {created}): "
-            + ("use that release or a newer one" if newer else f"{self.anew} makes it again"),
+            + ("use that release or a newer one" if newer else f"{self.command} makes it again"),
         )  # fmt: skip
 
 

@@ -577,7 +577,7 @@ def test_the_fall_back_holds_while_messages_are_lost(kers, tmp_path):
     assert ecu.last["shaft.tau"] == pytest.approx(0.0, abs=2e-3)  # at the end the outputs fall back
 
 
-TIMEOUT = 0.1  # [s] of both sides
+TIMEOUT = 0.1  # [s] of either side
 
 
 def seen(ecu, quantum):

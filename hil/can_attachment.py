@@ -344,7 +344,7 @@ def _faults(
 def _empty_ranges(used: Sequence[Message], found: Mapping[str, str]) -> list[str]:
     """Notes on ranges whose least value is above the largest."""
     return [
-        f"the range of {m.name}.{s.name}, {s.minimum:g} to {s.maximum:g}, is none, and not used"
+        f"the range of {m.name}.{s.name}, {s.minimum:g} to {s.maximum:g}, is empty and not used"
         for m in used for s in m.signals
         if s.name in found and s.minimum is not None and s.maximum is not None and s.minimum > s.maximum
     ]  # fmt: skip
@@ -401,7 +401,7 @@ def _wires(
 
 
 def _units(signal: Signal, v: Variable) -> tuple[str, str]:
-    """Units of a signal and of its variable, empty if there is none; of a number without unit one that counts."""
+    """Units of a signal and of its variable, empty if there is none; a number without unit may be a count."""
     said = (signal.unit or "").strip()
     if v.unit != "1":
         return said, v.unit

@@ -213,7 +213,7 @@ def steps_of(
     Raises
     ------
     InputError
-        There is none of either, or they do not fit.
+        Step or duration is missing or out of range.
     """
     h = _given(step, fmu.default("stepSize") if step is None else None, fmu, "step")
     key = "DefaultExperiment stepSize"

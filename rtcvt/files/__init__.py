@@ -253,7 +253,7 @@ def opened_archive(path: Path) -> Iterator[BinaryIO]:
     Raises
     ------
     InputError
-        See `opened`; too many files, or too large ones; a file outside of its folder, or two unlike ones of a name.
+        See `opened`; too many files, or too large ones; a file outside of its folder, or different ones of one name.
     zipfile.BadZipFile
         Not an archive.
     """

@@ -79,7 +79,7 @@ def checked(path: Path, file: BinaryIO, kind: bytes | None, start: int, what: st
             found = digest_of(file, start, length)
             if found is not None and found.digest() == digest:
                 return length, found
-    raise InputError(path, "", None, f"an undamaged file of a {what}; this is none, or was cut or changed")
+    raise InputError(path, "", None, f"an undamaged file of a {what}; this one is another file, or was cut or changed")
 
 
 def seal(path: Path, kind: bytes) -> None:
@@ -257,7 +257,7 @@ def text_in(file: h5py.File, name: str) -> str:
     Raises
     ------
     InputError
-        It is none.
+        The file has no text of this name.
     """
     data = file.get(name)
     if not isinstance(data, h5py.Dataset) or data.shape != () or data.dtype.kind not in "SO":

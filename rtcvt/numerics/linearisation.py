@@ -166,7 +166,7 @@ def _without(
     if np.abs(tied).max(initial=0.0) > SINGULAR_RTOL:
         raise InputError(name, "linearise", None, "inputs that do not act on constrained speeds")
     if np.linalg.matrix_rank(G @ E) < len(G):
-        raise InputError(name, "linearise", None, "a state without a free node: not all of its flanges slip")
+        raise InputError(name, "linearise", None, "a state in which every node has a flange that does not slip")
     multipliers = -np.linalg.solve(G @ E, G)
     A, B, C, D = (
         A + E @ (multipliers @ A),

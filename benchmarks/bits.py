@@ -52,7 +52,7 @@ UNITS += [
     ("pushbelt_cvt", ("hybrid", "rigid"), {"primary": "speed", "secondary": "speed"}, ()),
 ]
 LONGEST, NATIVE = 60.0, 1.0  # of a scenario [s]
-ROWS = 400  # kept of a run, beside the digest of all of it
+ROWS = 400  # kept of a run, in addition to the digest of all of it
 UNCOMPARED = ("checkpoint", "signals/state.")  # what a run needs to go on
 LIMITS = {"pushbelt_24mm": 1e-9, "accessory_5pk": 1e-8, "two_pulley_5pk": 1e-8, "two_pulley_belt": 1e-6}
 TIGHT = 1e-12

@@ -1,4 +1,4 @@
-"""Cost of units: from a host in C, native beside the Python backend, and both through FMPy, all in one run.
+"""Cost of units: from a host in C, native and Python backend, and both through FMPy, all in one run.
 
 The host in C (``native_driver.c``) times every call by itself; its medians include readings of the clock, whose cost is
 reported. ``loop_ns`` is the cycle of set, step and get of the same steps without that, in processor time. Both figures

@@ -1,6 +1,6 @@
 """The rig against the clock: lateness, misses and rates, and what recording and bus cost.
 
-``RTCVT_RIG_SECONDS`` sets the length of each run, by default 5 s. Ten minutes at 1 kHz with a busy process beside it:
+``RTCVT_RIG_SECONDS`` sets the length of each run, by default 5 s. Ten minutes at 1 kHz with another busy process:
 
     RTCVT_RIG_SECONDS=600 python -m pytest benchmarks/test_rig.py --benchmark-only -s -k beside_load
 
@@ -137,7 +137,7 @@ def test_highest_rate(benchmark, kers):
 
 
 def test_beside_load(benchmark, kers, tmp_path):
-    """1 kHz with a recording and a process beside it that never sleeps."""
+    """1 kHz with a recording and another process that never sleeps."""
 
     def measure():
         busy = subprocess.Popen([sys.executable, "-c", BUSY])

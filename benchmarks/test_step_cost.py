@@ -1,4 +1,4 @@
-"""Cost of one 1 ms step: kernels of every unit, and an FMU through FMPy, beside the same kernel as plain Python.
+"""Cost of one 1 ms step: kernels of every unit, and an FMU through FMPy, and the same kernel as plain Python.
 
 ``make bench`` prints medians; each ratio of interest stands in ``extra_info`` of ``--benchmark-json`` and in the last
 table. The pure-Python reference runs the very text of the kernels without numba, in the same process.

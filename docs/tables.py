@@ -1,18 +1,18 @@
 """Tables of the pages that hold results, made from what the project has on record.
 
     python docs/tables.py            write them into the pages
-    python docs/tables.py --check    say which are not what the record says; exit code 1
+    python docs/tables.py --check    list those that differ from the record; exit code 1
 
 A page or study has a table between ``<!-- table NAME -->`` and ``<!-- end -->``; NAME is a function here, marked
 `in_pages`.
-`make docs` and ``tests/test_docs.py`` fail where a page says something else. On record are
+`make docs` and ``tests/test_docs.py`` fail where a page differs. On record are
 
-    tests/data/checks.json                         `rtcvt check`, step times (tests/recorded_checks.py says how)
+    tests/data/checks.json                         `rtcvt check`, step times (see tests/recorded_checks.py)
     rtcvt/reduced/pushbelt_24mm_belief.h5                 errors of the reduction (`rtcvt reduce`)
     rtcvt/reduced/pushbelt_observer_errors.json    `rtcvt check pushbelt_observer --json`
     docs/identification/*.json                     `rtcvt calibrate`
     docs/campaign/*.csv                            windows of the campaign (`rtcvt campaign`)
-    docs/validation/figures.json                   beside measurements
+    docs/validation/figures.json                   comparison with measurements
 """
 
 import csv
@@ -116,7 +116,7 @@ def points(value: float) -> str:
     return f"{100.0 * value:.2g} points"
 
 
-# --- the real-time models beside the full ones ------------------------------------------------------------------------
+# --- the real-time models and the full ones ---------------------------------------------------------------------------
 
 GEARS = ("dct_6", "differential", "oblique_differential", "planetary", "power_split_ivt", "ravigneaux", "toroidal_kers")
 
@@ -189,7 +189,7 @@ VARIATOR = {  # figure: name in the pages, number of percentage points or percen
 
 @in_pages
 def variator() -> str:
-    """Errors of the variator's models on the held-out runs of both belts."""
+    """Errors of the variator's models on the held-out runs of the two belts."""
     rows = []
     for name, said in VARIATOR.items():
         show = points if name.startswith(("slip", "efficiency")) else percent
@@ -298,7 +298,7 @@ READ = ("accessory_5pk", "accessory_6pk", "two_pulley_5pk", "two_pulley_belt", "
 
 @in_pages
 def readme() -> str:
-    """What README says of errors and speed."""
+    """Errors and speed of README."""
     rows = []
     for unit in ("differential", "toroidal_kers", "power_split_ivt"):
         error = f"speeds {percent(_worst(unit, 'w'))}, forces {percent(_worst(unit, 'F'))}"
@@ -345,7 +345,7 @@ def readme_limits() -> str:
     return table(("", "error", "allowed", "what that means to you"), rows)
 
 
-# --- the full pushbelt beside its source ------------------------------------------------------------------------------
+# --- the full pushbelt and its source ---------------------------------------------------------------------------------
 
 
 CHAPTER7 = "pushbelt_24mm"
@@ -383,7 +383,7 @@ def chapter7_numbers() -> str:
 
 
 def chapter7_picture(path: Path) -> None:
-    """Draw the printed numbers beside the model's."""
+    """Draw the printed numbers and the model's."""
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "rtcvt"
@@ -625,12 +625,12 @@ def campaign_counts() -> str:
     return table(("", "number", "slip as a whole (above 5 %)", "ended at a limit of the ratio"), rows)
 
 
-# --- beside measurements ----------------------------------------------------------------------------------------------
+# --- comparison with measurements -------------------------------------------------------------------------------------
 
 
 @cache
 def validation() -> Any:
-    """Figures of the study beside published measurements."""
+    """Figures of the study, compared with published measurements."""
     return json.loads((ROOT / "docs/validation/figures.json").read_text(encoding="utf-8"))
 
 
@@ -641,7 +641,7 @@ def _of(values: Iterable[float], digits: int = 2) -> str:
 
 @in_pages
 def validation_published() -> str:
-    """Published laws, trends and numbers beside the model's."""
+    """Published laws, trends and numbers, and the model's."""
     v = validation()
     law, rest, drag = v["shifting"], v["equilibrium"], [d["for 1000 rpm"] for d in v["drag"]]
     unit = [p["growth"] for p in v["over speed"]]
@@ -708,7 +708,7 @@ def validation_speed() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the tables, or say which are not what the record says."""
+    """Write the tables, or list those that differ from the record."""
     old = stale()
     for page in old:
         if arguments != ["--check"]:

@@ -1,7 +1,7 @@
 """The KERS torque controller on a CAN bus against the same controller inside the unit.
 
 The variator (`toroidal_variator`) runs on the rig, its controller (`kers_ecu`) in a process of its own; they know
-each other by the bus only. The whole unit (`toroidal_kers`) with the same demand is simulated beside. What differs is
+each other by the bus only. The whole unit (`toroidal_kers`) with the same demand is simulated too. What differs is
 stated next to what must make it differ:
 
 - a tilt that is D late is off by at most D max|theta'|; D is the longest round trip, the longest gap between messages

@@ -197,7 +197,7 @@ class UnitSlave(Fmi2Slave):
 
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
         if not state:
-            self._fail(InputError(self.model.name, "serialised state", None, "one of this unit, and whole"))
+            self._fail(InputError(self.model.name, "serialised state", None, "a complete state of this unit"))
         self.instance.set_state(state["instance"])
         self._running, self._stale = state["running"], state["stale"]
 

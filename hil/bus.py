@@ -326,7 +326,7 @@ def lacking(signal: Signal, raw: float, beyond: bool) -> str:
         return ""
     choices: Mapping[int, object] = signal.choices or {}
     text = str(choices.get(int(raw), ""))
-    if said := _says(text) or (text if beyond else ""):  # a number with a name beyond the range is none
+    if said := _says(text) or (text if beyond else ""):  # a named value beyond the range is no number
         return said
     if signal.is_signed or not beyond or signal.length < 2:
         return ""

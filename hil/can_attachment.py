@@ -1,7 +1,7 @@
 """The rig's side of a CAN bus: outputs go out after the steps, inputs come in, each in a thread of its own.
 
 Of a given database the unit's part is used: signals are found by the names of variables (`rtcvt.files.names`), values
-are converted between the units of both, and the rig sends only messages of its own node. Other signals in them are sent
+are converted between the two units, and the rig sends only messages of its own node. Other signals in them are sent
 unchanged. Each message has the cycle time of its database, or the requested one, in whole steps. Unexpected conditions
 are listed in notes.
 
@@ -175,7 +175,7 @@ def database_text(
 
 
 def _chosen(send: Mapping[str, float | None], known: Sequence[str]) -> dict[str, float | None]:
-    """Names that patterns mean, with their cycle times; all of no pattern. Of two for one name the last one counts."""
+    """Names that patterns mean, with their cycle times; all of no pattern. Of two for one name the last one is used."""
     found: dict[str, float | None] = {}
     for pattern, cycle in send.items():
         matching = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
@@ -344,7 +344,7 @@ def _faults(
 def _empty_ranges(used: Sequence[Message], found: Mapping[str, str]) -> list[str]:
     """Notes on ranges whose least value is above the largest."""
     return [
-        f"the range of {m.name}.{s.name}, {s.minimum:g} to {s.maximum:g}, is none, and not used"
+        f"the range of {m.name}.{s.name}, {s.minimum:g} to {s.maximum:g}, is empty and not used"
         for m in used for s in m.signals
         if s.name in found and s.minimum is not None and s.maximum is not None and s.minimum > s.maximum
     ]  # fmt: skip
@@ -401,7 +401,7 @@ def _wires(
 
 
 def _units(signal: Signal, v: Variable) -> tuple[str, str]:
-    """Units of a signal and of its variable, empty if there is none; of a number without unit one that counts."""
+    """Units of a signal and of its variable, empty if there is none; a number without unit may be a count."""
     said = (signal.unit or "").strip()
     if v.unit != "1":
         return said, v.unit

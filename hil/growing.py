@@ -132,4 +132,4 @@ def write_at(handle: int, place: int, data: bytes) -> None:
 
 def damaged(path: Path) -> InputError:
     """The error of a file that no mark confirms."""
-    return InputError(path, "", None, f"an undamaged file of a {WHAT}; this is none, or was cut or changed")
+    return InputError(path, "", None, f"an undamaged file of a {WHAT}; this one is another file, or was cut or changed")

@@ -405,7 +405,7 @@ def end_orphans(memory: int, parent: int | None) -> None:
 def _orphans(memory: int, parent: int | None) -> list[int]:
     found = []
     for folder in Path("/proc").iterdir():
-        with suppress(OSError, ValueError, IndexError):  # it is none, or has ended
+        with suppress(OSError, ValueError, IndexError):  # not a process, or it has ended
             above = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
             if parent in (above, None) and resource.prlimit(int(folder.name), resource.RLIMIT_AS)[1] == memory:
                 found.append(int(folder.name))

@@ -126,7 +126,7 @@ class Fmu:
             if v.get("causality") != "input" or variability == "triggered":
                 continue
             if variability != "constant":
-                raise InputError(self.file, name, variability, "no clock that ticks by time but is not constant")
+                raise InputError(self.file, name, variability, "a clock with a constant interval, or a triggered one")
             places = []
             for key in ("shiftDecimal", "intervalDecimal"):
                 try:
@@ -432,12 +432,12 @@ def _interface(
 
 
 def _ranged(table: VariableTable) -> tuple[VariableTable, tuple[str, ...]]:
-    """The table without ranges that are none, and a note on each."""
+    """The table without empty ranges, and a note on each."""
     rows, notes = [], []
     for v in table.variables:
         low, high = -np.inf if v.minimum is None else v.minimum, np.inf if v.maximum is None else v.maximum
         if not low <= high or low == np.inf or high == -np.inf:
-            notes.append(f"the range of {v.name}, {low:g} to {high:g}, is none, and not used")
+            notes.append(f"the range of {v.name}, {low:g} to {high:g}, is empty and not used")
             v = replace(v, minimum=None, maximum=None)
         rows.append(v)
     return replace(table, variables=tuple(rows)), tuple(notes)

@@ -213,7 +213,7 @@ def steps_of(
     Raises
     ------
     InputError
-        There is none of either, or they do not fit.
+        Step or duration is missing or out of range.
     """
     h = _given(step, fmu.default("stepSize") if step is None else None, fmu, "step")
     key = "DefaultExperiment stepSize"
@@ -237,7 +237,7 @@ def _duration(duration: float | None, scenario: Scenario | None, fmu: Fmu, h: fl
     """Duration [s] as given, or that of the scenario, or of the FMU's default experiment, for steps of h [s]."""
     key, start, stop = "DefaultExperiment", fmu.start_time, fmu.default("stopTime")
     if np.spacing(abs(start)) > 1e-3 * h > 0.0:
-        raise InputError(fmu.file, f"{key} startTime", start, f"a time that steps of {h:g} s change")
+        raise InputError(fmu.file, f"{key} startTime", start, f"a time that a step of {h:g} s changes")
     if duration is not None or scenario is not None or stop is None:
         return _given(duration, None if scenario is None else scenario.duration, fmu, "duration")
     if not start < stop < np.inf:

@@ -33,7 +33,7 @@ FULL = 1e5  # torque [N.m] and speed [m/s] that no car has
 LONGEST = 300.0  # run at full throttle [s]
 HELD, LAPSE = 0.02, 10.0  # rise [m/s] in a time [s] below which a speed is held
 START, STARTED, FINEST = 15.0, 10.0 * KMH, 0.004  # of a start on a slope: time [s], speed [m/s], step of the slope
-SLOPES = (0.06, 0.12)  # on which the greatest speed is told
+SLOPES = (0.06, 0.12)  # on which the top speed is reported
 CUT_OFF, AFTER = 10.0, 0.5  # of the jerk [Hz], and time after a shift in which it counts [s]
 
 

@@ -49,7 +49,7 @@ def map_system(system: System, given: Mapping[str, Any], progress: Progress) -> 
     except ValueError:
         orders = (0.0,)
     if not all(0.0 < order < math.inf for order in orders):
-        raise InputError("--orders", "orders", given["orders"], "numbers above zero, with commas between")
+        raise InputError("--orders", "orders", given["orders"], "numbers above zero, separated by commas")
     scenario = chosen_scenario(system, given["scenario"])
     instance, time, u, changes = prepared(model, scenario, model.step_size, None, None)
     every = max(1, (len(time) - 1) // (given["points"] or POINTS))

@@ -304,7 +304,7 @@ class Unit:
             As of `simulate`.
         method : {"grid", "latin", "sobol", "halton", "morris", "saltelli"}
             A grid of all values, or how `samples` points are drawn, with this `seed`. With the last two the attribute
-            ``sensitivity`` of ``status`` says what results depend on (JSON), see `rtcvt.sweeping.Sweep.sensitivity`.
+            ``sensitivity`` of ``status`` shows what results depend on (JSON), see `rtcvt.sweeping.Sweep.sensitivity`.
         signals : sequence of str
             Outputs that are kept, ``"fuel"``, ``"cvt.*"``; by default all.
         rate : float or str, optional
@@ -366,7 +366,7 @@ class Unit:
         parameters : sequence of str or mapping
             Parameters, or inputs that are held, by which; a mapping gives their values.
         scenario, signals, inputs, duration, step, model, substeps
-            As of `simulate`; of a parameter that the scenario changes, the value at the start counts.
+            As of `simulate`; of a parameter that the scenario changes, the value at the start is used.
 
         Returns
         -------

@@ -206,7 +206,7 @@ def rings(_: Path) -> None:
             w = np.array(fastest(made.wide, made.state.left.q_R, J))
             print(f"rotatory factor {factor:.0f}, inertia across {kind}: {w} rad/s; explicit steps {2e6 / w} us")
     print("thrust ratio, slip [%], losses, unaccounted [W] | belt's z on primary, secondary [mm], yaw's RMS [mrad]")
-    print("axial force of the primary's sheaves on the belt, of both sheaves at the ends of the arcs [N] | room to")
+    print("axial force of the primary's sheaves on the belt, of the two sheaves at the ends of the arcs [N] | room to")
     print("pillar, sheave, least [mm] | fluctuation of tension [N] | processor time of a step [us], for 0.1 s [s]")
     for name, unit in (("columns", of_ring("rcm", 1.0)), ("rod", of_ring("cosserat", balanced))):
         for seed in (1, 2, 3):

@@ -60,7 +60,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_configure(config):
     gc.disable()
-    config.addinivalue_line("markers", "alone: holds a processor with real-time priority, so no rig runs beside it")
+    config.addinivalue_line("markers", "alone: occupies a processor with real-time priority, so no rig may run")
     # ignored by who started the tests, nohup or a shell's &, they would be ignored by all commands that tests start
     for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
         number = getattr(signal, name, None)

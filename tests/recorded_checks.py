@@ -205,7 +205,7 @@ def otherwise(found: Mapping[str, Figures], before: Mapping[str, Figures]) -> li
 
 
 def of_variator(check: Check) -> Figures:
-    """Every figure of both models."""
+    """Every figure of the two models."""
     return {
         f"{f.name}, {f.statistic}, {model}": float(value) for f in check.figures for model, value in f.value.items()
     }
@@ -260,7 +260,7 @@ def write_full_runs(folder: Path, names: Iterable[str] = BELTS) -> None:
 
 
 def compare_belt(runs: Iterable[Result]) -> list[Comparison]:
-    """The real-time model beside full runs."""
+    """The real-time model compared with full runs."""
     return [compare(full.case, full, full.case.name) for full in runs]
 
 

@@ -55,7 +55,7 @@ def test_help_of_every_command(rtcvt):
 
 @pytest.mark.parametrize("shipped", ["pushbelt_cvt", "wltc", "car_cvt", "toroidal_kers", "pushbelt_24mm"])
 def test_new_unit_begins_as_a_shipped_one(rtcvt, tmp_path, shipped):
-    """Equal but for its name, built from any folder; nothing is overwritten, and a name that is none leaves no file."""
+    """Equal but for its name, built from any folder; nothing is overwritten, and an invalid name leaves no file."""
     assert rtcvt("new", shipped, "-o", "mine.toml")[0] == 0
     mine, theirs = load_unit("mine.toml"), load_unit(shipped)
     assert mine.name == "mine"

@@ -3,7 +3,7 @@
 The work of an input that is held over a step is the input times the integral of what its flange gives. Between the ends
 of a step only the method itself knows that: its integral is what RODAS3 gives for it as a further state. Work by the
 trapezoidal rule is wrong by up to ``(omega h)^2/12`` of what a stiff spring carries, and may seem to make energy. Where
-a step was made in parts that are not known here, the larger of both ends counts. A flange whose share of the speeds
+a step was made in parts that are not known here, the larger of its ends counts. A flange whose share of the speeds
 follows a moving geometry gives the mean of that share times the integral of the speeds, and how both change together.
 Of variators the work is by the trapezoidal rule; these, and machines with clutches, keep the balance from their start
 on, with what they lose.
@@ -31,7 +31,7 @@ from rtcvt.pog.layout import D
 from rtcvt.pog.secant_step import limited_secant_step
 from rtcvt.unitfile import shipped_units
 
-TAN = 2.0 * math.tan(math.radians(11.0))  # way of both sheaves over that of the radius
+TAN = 2.0 * math.tan(math.radians(11.0))  # way of the two sheaves over that of the radius
 OTHERS = (("force.grade", "vehicle.v", -1.0), *((f"thrust.{p}", f"radius.{p}", TAN) for p in ("primary", "secondary")))
 WITHIN, ROUNDING = 1e-6, 1e-12  # of the work, and of the stored energy
 ROUND_OFF = 1e-15  # [J]: a spike on a shaft that a geared neutral keeps at rest does no more work than that

@@ -26,7 +26,7 @@ EDITS = tables("cases/kernel.toml")["edits"]
 
 
 def total(monkeypatch):
-    """The number that the caller gives when all modules are read anew, and whether its machine code was on disk."""
+    """The number that the caller gives when all modules are reloaded, and whether its machine code was on disk."""
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)
     importlib.invalidate_caches()

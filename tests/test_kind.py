@@ -355,5 +355,5 @@ def test_a_part_is_its_equations(train, command, tmp_path):
 @pytest.mark.parametrize("lacking", ["X", "start", "df_dx"])
 def test_a_part_that_lacks_something_is_refused(lacking):
     own = {"__name__", "X", "Y", "start", "rates", "df_dx", "output"} - {lacking}
-    with pytest.raises(TypeError, match=f"flywheel: a part has {lacking} too"):
+    with pytest.raises(TypeError, match=f"flywheel: a part needs {lacking}, see"):
         framed({name: vars(flywheel)[name] for name in own})

@@ -18,7 +18,7 @@ IMPORT = "import kernels; assert kernels.twice(3.0) == 6.0; print(kernels.twice.
 
 @pytest.fixture
 def twice(tmp_path, monkeypatch):
-    """Calls a kernel in its module read anew; whether its machine code was on disk."""
+    """Calls a kernel in its module imported again; whether its machine code was on disk."""
     (tmp_path / "kernels.py").write_text(KERNELS)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -1,4 +1,4 @@
-"""What tests need beside Python packages, each under one name: ``@pytest.mark.needs("cc")``.
+"""What tests need in addition to Python packages, each under one name: ``@pytest.mark.needs("cc")``.
 
 A test whose tool is missing is skipped and says so. Tools that the environment variable ``RTCVT_REQUIRE`` names, with
 commas between them, must be there: the test then fails. ``.ci/run`` names what it has installed.

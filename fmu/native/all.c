@@ -9,7 +9,7 @@
    same bits on every platform, with -ffp-contract=off. The name of each FMI function begins with the unit's identifier
    and an underscore, as the standard asks, so that several units can be linked into one program; FMI2_FUNCTION_PREFIX
    is another beginning. For a shared library define FMI2_OVERRIDE_FUNCTION_PREFIX: then there is none. In FMI 3.0 the
-   names of both are FMI3_... */
+   names of the two are FMI3_... */
 
 #include "kernels.c"
 #include "model.c"

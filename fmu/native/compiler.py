@@ -120,7 +120,7 @@ def compile_unit(sources: Path, binary: Path, name: str, more: Sequence[str] = (
 
 
 def compile_c(folder: Path, words: Sequence[str], made: Path, name: str) -> str:
-    """Compile in a folder for a platform; returns what the compiler says if it fails."""
+    """Compile in a folder for a platform; returns the messages of the compiler if it fails."""
     target = os.path.relpath(made, folder)  # zig's linker does not accept every name of a folder, such as one with %
     here = {"TMPDIR": ".", "HOME": str(home())}  # clang builds a C library and needs a folder for its own files
     cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or here["HOME"]

@@ -118,10 +118,10 @@ def _wrapped(guest: Foreign, fmu: Any, prefix: str, folder: Path) -> list[Path]:
     if any(v.type == "Clock" for v in fmu.description.modelVariables):
         raise guest.error("no FMU with clocks within the one unit of a system")
     if other := next((file for file in files if not file.endswith(".c")), None):
-        raise guest.error(f"sources in C within the one unit, but {other} is none")
+        raise guest.error(f"sources in C within the one unit, but {other} is not in C")
     for relative in (*files, *headers):
         if not (own / relative).resolve().is_relative_to(own.resolve()) or not (own / relative).exists():
-            raise guest.error(f"a file of its sources, but {relative} is none")
+            raise guest.error(f"files that are in its sources, but {relative} is not")
     shutil.copytree(own, folder / name)
     for place in {(folder / name / file).parent for file in files}:
         for relative in headers:

@@ -112,7 +112,7 @@ typedef struct {
 /* All that the two sides tell each other. The other side may find anything here if the unit writes where it should not:
    nothing in it is a pointer, size or index that is not bounded by what each side has for itself. */
 typedef struct {
-    /* counters of both sides */
+    /* counters of the two sides */
     _Atomic int64_t supplied, taken, recorded, consumed, ordered, obeyed, sequence, asked_to_stop;
     /* results */
     _Atomic int64_t state, made, misses, late, skipped, lost, starved, fallbacks, warnings;

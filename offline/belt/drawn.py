@@ -1,4 +1,4 @@
-"""Drives and load cases drawn by seed around a unit, on which nothing was tuned.
+"""Random variants of a belt drive and random load cases, by a seed. Nothing was tuned on them.
 
 A layout has every centre moved by up to a tenth of the mean distance of neighbouring pulleys (and an arm's pivot with
 it), radii times 0.85 to 1.15, inertias times 0.6 to 1.6 and pretension times 0.85 to 1.2, each uniform; draws whose
@@ -8,14 +8,15 @@ Load cases are scaled by friction. The two spans of a wrap have 2 T in sum, so t
 
     M_i = 2 T r_i tanh(mu_i beta_i/2)
 
-The driving pulley, the first whose speed is given, or else the first that a torque moves, has a given speed; the
-others' inertia is J about it and M_d its capacity. The largest speed w is that at which bearings and loads need 0.3 of
-M_i at any pulley and of M_d, inertia m v^2 a fifth of the pretension, at most 350 rad/s. With uniform shares:
+The driving pulley, the first whose speed is given, or else the first that a torque moves, has a given speed; J
+is the inertia of the others referred to it, M_d its capacity. The largest speed w is that at which bearings and loads
+need 0.3 of M_i at any pulley and of M_d, and inertia m v^2 a fifth of the pretension, at most 350 rad/s. With uniform
+shares:
 
 - engine order: 0.25 to 0.5 w that pulsates twice a turn by at most 5 %, with 0.2 to 0.6 of M_d by inertia;
 - load step: 0.4 to 1 w, 0.3 to 0.6 of M_i at a pulley within 10 ms, for 0.15 s;
 - overload: 0.3 to 0.6 w, 1.2 to 1.6 M_i for at most 0.1 s and half of the pulley's speed;
-- reversal: from 0.25 to 0.5 w to the same backwards.
+- reversal: from 0.25 to 0.5 w to the same speed backwards.
 
 Speeds rise and reverse within the time in which inertia needs 0.3 to 0.6 of M_d, or 0.2 s.
 """
@@ -55,7 +56,7 @@ class Drawn:
 
 
 def layouts(unit: BeltUnit, seed: int) -> Iterator[BeltUnit]:
-    """Drives around a unit, without end."""
+    """Random variants of a unit with a belt that fits; the iterator does not end."""
     rng = np.random.default_rng(seed)
     center = np.array([p.center for p in unit.pulleys.values()])
     reach = 0.1 * float(np.mean(np.hypot(*(np.roll(center, -1, axis=0) - center).T)))
@@ -80,7 +81,7 @@ def layouts(unit: BeltUnit, seed: int) -> Iterator[BeltUnit]:
 
 
 def cases(unit: BeltUnit, seed: int) -> list[Drawn]:
-    """Load cases of three layouts.
+    """All load cases of `LAYOUTS` random layouts, each with its limits of error.
 
     Raises
     ------
@@ -98,12 +99,12 @@ def cases(unit: BeltUnit, seed: int) -> list[Drawn]:
 
 
 def run(case: Case, folder: Path, progress: Progress | None = None) -> Result:
-    """Result of a case's full model, with smaller steps where Newton's method fails or did so before.
+    """Result of a case's full model, with smaller steps where Newton's method fails; read from `folder` if it is there.
 
     Raises
     ------
     ArithmeticError
-        It fails with a quarter of the unit's step, too.
+        Newton's method also fails with a quarter of the unit's step.
     """
     assert case.unit.ancf is not None
     step = case.unit.ancf.step
@@ -126,7 +127,7 @@ class _Loads:
             raise InputError(unit.source, "ancf", None, "a table with contact and mesh of the ANCF belt")
         given = [n for kind in ("speed", "torque") for n, p in unit.pulleys.items() if p.flange == kind]
         if not given:
-            raise InputError(unit.source, "pulleys", None, "a pulley that a speed or a torque moves")
+            raise InputError(unit.source, "pulleys", None, "a pulley with a given speed or torque")
         driver = unit.pulleys[given[0]].model_copy(update={"flange": "speed"})
         self.unit = unit.model_copy(update={"pulleys": unit.pulleys | {given[0]: driver}})
         self.names, self.driver = list(unit.pulleys), given[0]
@@ -171,7 +172,7 @@ class _Loads:
         return Table(time=tuple(time), value=tuple(forward * x for x in w), interpolation="smooth")
 
     def scenarios(self, rng: np.random.Generator) -> dict[str, Scenario]:
-        """Scenarios by name; without pulleys that a torque moves only those that need none."""
+        """Scenarios by name; load step and overload only if the unit has a pulley with a given torque."""
         found = {"engine order": self._order(rng)}
         if self.loaded:
             found |= {"load step": self._step(rng), "overload": self._overload(rng)}

@@ -29,7 +29,7 @@ from rtcvt.scenario import Scenario
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
-SHARED = ("compiled", "friction", "ring_solver", "run_input", "shafts")  # sources of both models
+SHARED = ("compiled", "friction", "ring_solver", "run_input", "shafts")  # sources of the two models
 SOURCES = {
     "ancf": ("ancf", "audit", "drive", "motion", "sheave", "tensioner"),
     "elements": ("element_forces", "rigid_elements", "rosenbrock"),

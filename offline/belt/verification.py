@@ -433,18 +433,18 @@ def _section_4_ancf(r: Result, found: Mapping[str, Mapping[str, Result]]) -> lis
     error, relative = capstan(fine, mu)
     coarse = capstan(r, mu)[0]
     quotes = [
-        _near("4", f"r (F_1 - F_2) beside the torque of P1, {label}", 0.37, 100.0 * drop, "%", 0.1),
-        _below("4", "25 N m + d_P2 omega_P2 beside the torque of P1", 0.0, 100.0 * load, "%", 1.0),
+        _near("4", f"r (F_1 - F_2) against the torque of P1, {label}", 0.37, 100.0 * drop, "%", 0.1),
+        _below("4", "25 N m + d_P2 omega_P2 against the torque of P1", 0.0, 100.0 * load, "%", 1.0),
         _near(
             "4",
-            "creep from speeds beside (F_1 - F_2)/EA",
+            "creep from speeds against (F_1 - F_2)/EA",
             3.3,
             100.0 * (1.0 - f["creep"] / f["from tension"]),
             "%",
             0.1,
         ),
         _below(
-            "4, Fig. 24", f"axial force on P1 beside Euler-Eytelwein, largest error, {label}", 13.6, error, "N", 13.6
+            "4, Fig. 24", f"axial force on P1 against Euler-Eytelwein, largest error, {label}", 13.6, error, "N", 13.6
         ),
         _below("4, Fig. 24", f"the same, the unit's {elements} elements", 13.6, coarse, "N", 13.6),
         _below("4, Fig. 24", f"the same, relative, {label}", 2.5, 100.0 * relative, "%", 2.5),
@@ -534,7 +534,7 @@ def _section_4(r: Result) -> list[Quote]:
         _said("4", "slip", "below 1.5 %", _percent(slip), slip if slip > 0.0 else np.inf, 0.015),
         _near("4, Fig. 11", "tension of the slack span", 250.0, slack, "N", 0.05),
         _near("4, Fig. 11", "tension of the tight span", 780.0, tight, "N", 0.05),
-        _near("4, Fig. 11", "difference of both", 530.0, tight - slack, "N", 0.05),
+        _near("4, Fig. 11", "their difference", 530.0, tight - slack, "N", 0.05),
     ]
     if "trace.F" in r.series:
         F, middle = r.series["trace.F"], 0.5 * (slack + tight)

@@ -307,7 +307,7 @@ def _series(result: Result, name: str, shown: str) -> Array:
 
 
 def _compared(s: ScenarioCheck, name: str, shown: str, about: str, colour: str) -> _Panel:
-    """One signal of both models; forces in kN where they are large."""
+    """One signal of the two models; forces in kN where they are large."""
     if shown == "N" and float(np.max(np.abs(s.full[name]))) >= 5e3:
         shown = "kN"
     full, rigid = (_series(r, name, shown) for r in (s.full, s.rigid))

@@ -23,7 +23,7 @@ from rtcvt.offline.orders import order_amplitude
 Array = NDArray[np.float64]
 
 ORDERS = (1, 2, 3)  # of element passing
-MIN_PASSING = 3.0  # elements that pass in a window of which orders are told
+MIN_PASSING = 3.0  # elements that pass in a window whose orders are reported
 
 
 def bearing_forces(file: h5py.File, rows: slice = slice(None)) -> Array:

@@ -1,4 +1,4 @@
-"""Pushbelts declare themselves: they have a full model only, which the reduced models of variators are made from."""
+"""The kind of pushbelts. It has a full model only, from which the reduced models of variators are made."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ _AT = (
 
 
 def _of_a_run(place: str) -> Callable[..., Any]:
-    """The function at a place, see `lazily`, of files of runs; None of others."""
+    """The function at a place (`lazily`), called for files of runs; for any other file the result is None."""
     call = lazily(place)
     return lambda path, *values: call(path, *values) if is_run(Path(path)) else None
 
@@ -45,13 +45,13 @@ KIND = Kind(
             Option("nodes", "Nodes of the ring; default: the unit's.", int, minimum=1),
             Option(
                 "belt",
-                "hybrid: planar; spatial: six freedoms, two ring sets; mirrored: spatial, aligned.",
+                "hybrid: planar; spatial: six degrees of freedom, two ring sets; mirrored: spatial, aligned.",
                 default="hybrid",
             ),
             Option("before", "Revolutions of the hybrid model that a run starts from.", float, 0.0),
             Option("before_elements", "Its elements; default: those of the run.", int, minimum=1),
-            Option("before_nodes", "Its nodes, likewise.", int, minimum=1),
-            Option("law", "Sheaves yield together under all elements (coupled), or decoupled.", default="coupled"),
+            Option("before_nodes", "Its nodes; default: those of the run.", int, minimum=1),
+            Option("law", "Sheaves: deflected by all elements together (coupled), or decoupled.", default="coupled"),
             Option("contact", "Of elements and ring: unilateral or bilateral.", default="unilateral"),
             Option(
                 "flank_points",
@@ -85,7 +85,7 @@ KIND = Kind(
     campaign=Task(
         lazily("rtcvt.offline.variator.tasks:campaign"),
         options=(
-            Option("until", "Then choose runs until this error is expected: 'thrust ratio 2 %'.", metavar="ERROR"),
+            Option("until", "Then choose more runs until this error is expected: 'thrust ratio 2 %'.", metavar="ERROR"),
             Option("use", "With --until: the error at the operating points of this recording.", metavar="FILE.h5"),
         ),
         help=HELP["campaign"],

@@ -20,7 +20,7 @@ driving pulley and push into it with the force of this drag, m v (v_R - nu t): a
 are closed. Where this needs a pulling chain, gaps are on the driving arc, which is open up to theta_*; if it is too
 short for the endplay, the others are in the strands and nothing pushes. Without endplay the chain pushes in both
 strands. Given are omega_I, F_O, the torque M_O and the ratio of the mean radii; the two tensions, speeds,
-theta_* or the gap in the strand, the grooves R_0 and the Fourier coefficients of both deflections are found by
+theta_* or the gap in the strand, the grooves R_0 and the Fourier coefficients of the deflections are found by
 Newton's method, on a path of falling v_mu. It shares nothing with the multibody model but the parameters of the belt.
 """
 
@@ -76,7 +76,7 @@ class Point:
 
 @compiled
 def _place(above, n_of, pull, K, sin_d, cos_d, mu, v_mu, open_force, s, drift, r):
-    """Radius at which a flank's friction and its slip along the flank agree; the residual grows with the radius.
+    """Radius [m] at which the friction of a flank agrees with its slip; the residual grows with the radius.
 
     n = n_of (above - r), rho = ((pull - K)/2n - sin d)/cos d, u = drift (r_new - r): safeguarded Newton's method.
     """
@@ -111,10 +111,10 @@ def _place(above, n_of, pull, K, sin_d, cos_d, mu, v_mu, open_force, s, drift, r
 
 @compiled
 def march(belt, cot, v_mu, wrap, R_0, z, omega, nu, v_R, T_0, P_0, T_in, open_to, out):
-    """One arc from its entry on, open up to angle `open_to`; `out` (steps, columns) gets the fields.
+    """Integrate one arc from its entry, open up to angle `open_to` [rad]; write the fields into `out` (steps, columns).
 
-    Half of the steps lie on either side of `open_to`, so that all is smooth in it. Returns P and T at the end [N], and
-    lengths of gaps and of compression [m].
+    Half of the steps lie on either side of `open_to`, so that the result is a smooth function of it. Returns P and T at
+    the end [N], and lengths of gaps and of compression [m].
     """
     t, sin_d, cos_d = belt.t_R, belt.sin_d, belt.cos_d
     tan_d = sin_d / cos_d
@@ -198,6 +198,8 @@ class Steady:
     losses : dict
         Parts of the loss [W]: friction of the flanks along the belt and across it, that of the ring, and the
         compression with which elements leave the grooves.
+    radii : tuple of float
+        Mean radii of the rocking edges on primary and secondary [m].
     open_to : float
         Share of the driving pulley's arc without push force; 0 where all gaps lie in the slack strand.
     v_mu : float
@@ -222,7 +224,7 @@ class Steady:
 
 
 def mean(arc: Array, column: str) -> float:
-    """Mean of a column of `COLUMNS` over an arc, by angle."""
+    """Mean of a column of `COLUMNS` over an arc (steps, 13), weighted by angle."""
     return float(arc[:, COLUMNS.index(column)] @ arc[:, _H] / arc[:, _H].sum())
 
 
@@ -419,11 +421,11 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
     belt : Belt
         Of real elements: N_E = N_E0.
     sheaves : Sheaves or None
-        Compliance of the sheaves; None: the decoupled law, in which elements feel their own stiffness only.
+        Compliance of the sheaves; None: the decoupled law, in which an element deflects only its own place.
     point : Point
-        Where.
+        Operating point.
     steps : int
-        Of each arc; the error falls with 1/steps.
+        Number of steps of each arc; the error falls with 1/steps.
 
     Raises
     ------
@@ -434,9 +436,9 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
 
 
 def family(belts: Sequence[tuple[Belt, Sheaves]], point: Point, steps: int = 800) -> Iterator[Steady | None]:
-    """Steady states of similar belts, all with the gaps where those of the first are; None: no such state was found.
+    """Steady states of similar belts, with gaps at the place of the first state; None: not found.
 
-    Newton's method finds them from that of the first, a tenth of the work; see `steady`.
+    Parameters and errors are those of `steady`. Newton's method starts from the first state, a tenth of the work.
     """
     first, x, left = _solved(*belts[0], point, steps)
     yield _state(first, x, left)

@@ -121,7 +121,7 @@ def _refuse_unused(given: Mapping[str, Any], task: str, *used: str) -> None:
     defaults = {o.name: to_si(o.default, o.unit) if o.unit and o.default else o.default for o in options}
     for name, usual in (defaults | dict.fromkeys(takes)).items():
         if name not in (*used, "model", "output", "figures") and given.get(name, usual) != usual:
-            raise InputError(f"--{name.replace('_', '-')}", "", given[name], "nothing with --model theory")
+            raise InputError(f"--{name.replace('_', '-')}", "", given[name], "no value with --model theory")
 
 
 def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:

@@ -35,7 +35,7 @@ def report_page(name: str, drawn: Drawing, found: Drawn, tan_d: float, used: tup
     body = (
         sections("Sections with their finite elements; supports in red, mm."),
         compliance(
-            "Left: C_k(r, r), mean of both sheaves, and the polynomials of the belt model (dashed). Right: how far a "
+            "Left: C_k(r, r), mean of two sheaves, and the polynomials of the belt model (dashed). Right: how far a "
             "sheave opens along the shaft under a half turn of belt of 20 kN."
         ),
         _numbers(found),

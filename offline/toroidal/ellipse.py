@@ -47,7 +47,7 @@ class Shear:
     F_x: Array  # in units of Lambda N
     F_y: Array
     M: Array  # in units of Lambda N b
-    slip: Array  # work of slip in units of Lambda^2 N p_0 c u/a; of the c of both
+    slip: Array  # work of slip in units of Lambda^2 N p_0 c u/a; of the c of the two bodies
     elastic: Array  # elastic energy lost at the trailing edge and by relaxation, in the same units
 
 

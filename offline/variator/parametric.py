@@ -49,7 +49,7 @@ def members(parameters: Parameters, path: Path) -> list[tuple[Belt, Sheaves]]:
     Raises
     ------
     InputError
-        The file is not a calibration's, or its plan is neither a shipped one nor a file ``PLAN.toml`` beside it.
+        The file is not a calibration's, or its plan is neither a shipped one nor a file ``PLAN.toml`` in its folder.
     """
     found = read_json(path, "a file written by rtcvt calibrate")
     try:

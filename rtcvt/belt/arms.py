@@ -1,7 +1,7 @@
 """Kernels of tensioner arms: the length of the spans over the arm's angle, spring, friction and end stops.
 
-An arm at the angle theta from its drawn place, turning with W, has (`rtcvt.belt.arm_geometry`: P, P'; span j with the
-tension T and damping force F_d) ::
+An arm at the angle theta from its drawn position has the speed W and (`rtcvt.belt.arm_geometry`: P, P'; span j with
+the tension T and damping force F_d) ::
 
     J W' = M_0 + M_b - K theta - C W - M - M_s - sum P_j' (T_j + F_d,j - m q (V_s + V_e)/2) + b (omega - W)
     M' = K_F (1 - sign(W) M/M_F) W                            dry friction (Dahl 1968, exponent 1)
@@ -56,7 +56,7 @@ def way_rate(j, x, data, work):
 
 @kernel
 def interpolate(what, derivative, m, j, theta, data):
-    """P (`what` 0) or turn (2) of span j at an angle of arm m, or its first or second derivative; constant beyond."""
+    """P (`what` 0) or turn (2) of span j at an angle of arm m, or `derivative` 1 or 2 of it; constant outside."""
     row = places.arm_row(m, data)
     width = data[row + ArmD.WIDTH]
     count = entry(row + ArmD.INTERVALS, data)
@@ -165,7 +165,7 @@ def arm_spring(m, theta, p, data):
 
 @kernel
 def arm_rates(m, torque, x, p, data, dx):
-    """Rates of an arm on which belt and pulley act by a torque [N.m]."""
+    """Write the rates of an arm, on which belt and pulley act with `torque` [N.m]."""
     at = places.x_arm(m, data)
     a = places.p_arm(m, data)
     theta = x[at + ArmX.THETA]
@@ -231,7 +231,7 @@ def arm_loss(x, p, data):
 
 @kernel
 def start_arms(T, p, data, x):
-    """Angles at which the springs hold the belt at a tension [N]."""
+    """Write the angles at which the springs balance a tension of the belt [N]."""
     for m in range(places.arms(data)):
         at = places.x_arm(m, data)
         a = places.p_arm(m, data)

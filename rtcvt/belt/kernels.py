@@ -29,7 +29,7 @@ limit. If all slide the wrap slips.
 sigma. So a sticking belt has ``1/Lambda`` of unloaded length per length of rim, not 1/lambda, and pulls the pulley with
 N, such that belt running on or off creates or loses no power ::
 
-    sigma = g (T - T_0) - c (T - T_0)^2, from its largest value on constant
+    sigma = g (T - T_0) - c (T - T_0)^2, constant above its maximum
     Lambda = lambda/(1 - sigma),    dN = (1 - sigma) dT,    Lambda dN = lambda dT = dh
 
 In flows through faces, in wraps (L = Lambda l, ``e = Lambda N - h``), their limits, and at rims Lambda and N replace
@@ -47,7 +47,7 @@ The ends of a span contain more belt the looser it is: its way is L + R(T), and 
 so that a and b change neither tension nor stiffness at rest. E_R is added to its energy l e; h stays.
 
 **Inertia lifts the belt** off its ribs. ``T - phi``, ``phi = m V^2`` with V of the rim, presses on a pulley, and bends
-the belt at a span's ends (phi: the mean of both rims). So the ways of a span and of a wrap are ::
+the belt at a span's ends (phi: the mean of the two rims). So the ways of a span and of a wrap are ::
 
     L + R(T - phi),    L + A phi
 
@@ -59,7 +59,7 @@ which each way exceeds that with T_0 at rest::
 
 Power is balanced with U in place of the energy of a cell if the rims have the load ``W phi'``, which is inertia::
 
-    J -> J - m r^2 (2 W of the wrap + W of both spans)
+    J -> J - m r^2 (2 W of the wrap + W of its two spans)
 
 (less than 1e-4 of J; the smaller change of the belt's momentum with its way is neglected).
 
@@ -72,7 +72,7 @@ tension. Belt that enters it at a speed V sticks somewhere on the wrap before, w
 
 pulls on the rims by ``rho_s F_d`` and ``-rho_e F_d``. g falls from 1 to 0 while the load of a wrap at one of its ends
 rises from 90 % to all of its limit, since a sliding wrap transmits no more. For pulley i, with span i after it and the
-mass of the belt on it and on half of both spans in J::
+mass of the belt on it and on half of its two spans in J::
 
     J omega' = tau + tau_load(omega) - b omega + sigma r (T_i - T_(i-1) + rho_s F_d,i - rho_e F_d,i-1)
 
@@ -102,7 +102,7 @@ before, at T_0.
 **Rigid model.** All rims have the speed v of the belt; the balances of the pulleys give the differences of tension, and
 the belt's length gives their mean::
 
-    v' sum J/r^2 = sum sigma/r (tau + tau_load - b omega),    sum T_i (L_i + half of both wraps) = T_0 sum(...)
+    v' sum J/r^2 = sum sigma/r (tau + tau_load - b omega),    sum T_i (L_i + half of its two wraps) = T_0 sum(...)
 
 Arms are at their drawn angle, and their springs determine the mean: ``sum (T_i - G v) P_i' = T_0 sum P_i'`` over the
 neighbouring spans (`rtcvt.belt.arm_geometry`). Decouplers are locked.
@@ -143,10 +143,10 @@ MAX_ITERATIONS = 80  # of a communication step, for each of its internal steps
 
 @kernel
 def place_belt(T, rests, p, data, x, work):
-    """Arms and contents of all cells, the spans at a tension [N]; the sum of the contents [m].
+    """Write arms and contents of all cells for a tension of the spans [N]; returns the sum of the contents [m].
 
-    On a wrap tension changes from face to face in equal steps. `rests` 1: wraps have their content at rest, as far as
-    friction allows.
+    On a wrap tension changes from face to face in equal steps. `rests` 1: wraps have the content of a belt at rest, as
+    far as friction allows.
     """
     F = places.faces(data)
     if data[D.ARMS] > 0.0:
@@ -183,7 +183,7 @@ def place_belt(T, rests, p, data, x, work):
 
 @kernel
 def start_belt(p, data, x, work):
-    """A belt without speed as it rests, else as it runs without load, with the same content in all."""
+    """Write the start of the belt: at rest without speed, else running without load, with the same total content."""
     last = p[BeltP.T_0]
     total = place_belt(last, 0, p, data, x, work)
     if p[BeltP.V_START] != 0.0:
@@ -204,7 +204,7 @@ def start_belt(p, data, x, work):
 
 @kernel
 def initialise(p, data, u, x, work):
-    """Start with one belt speed on all pulleys; without speed at rest, else as it runs."""
+    """Start with the same belt speed on all pulleys; see `start_belt`."""
     prepare(p, data, work)
     n_x = places.states(data)
     stretch = 1.0 + p[BeltP.T_0] / p[BeltP.EA]
@@ -293,7 +293,7 @@ def port(k, x, u, p, data, row, column, work):
 
 @kernel
 def piece(x, u, p, data, work):
-    """A number of its own for each set of faces that slide, and of decouplers that are free."""
+    """A number that differs for each set of sliding faces and of free decouplers."""
     number = 0.0
     if data[D.RIGID] == 0.0:
         for u_ in range(places.cell_count(data)):
@@ -311,7 +311,7 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def write_outputs(fresh, x, u, p, data, y, work):
-    """Outputs; `fresh` 1: of faces as they slide at `x`, 0: of the means of a step; call `cells` then."""
+    """Write outputs; `fresh` 1: sliding of the faces is that at `x`; 0: its mean over a step, call `cells` first."""
     if data[D.RIGID] != 0.0:
         rigid_output(x, u, p, data, y, work)
     else:
@@ -334,7 +334,8 @@ def write_outputs(fresh, x, u, p, data, y, work):
 def step(t, h, x, u, p, data, y, work):
     """One communication step in the fewest equal internal steps that are not above the unit's own.
 
-    Saturated: a wrap is at its limit, it slips; the rigid model extrapolates then. Or a span swings too far.
+    The status is 1 if a wrap slips (beyond that the rigid model extrapolates), a span swings too far, or the step
+    needed a fallback.
     """
     n = places.states(data)
     n_y = entry(D.N_Y, data)

@@ -96,7 +96,7 @@ def require_arms(unit: BeltUnit) -> None:
             raise InputError(source, key, None, "neighbours with fixed centres")
         by_angle, bend = lever(unit, i)
         if abs(by_angle) < 0.1 * float(np.hypot(*np.subtract(pulley.center, arm.pivot))):
-            raise InputError(source, f"{key}.pivot", arm.pivot, "a pivot about which the arm lengthens the belt's way")
+            raise InputError(source, f"{key}.pivot", arm.pivot, "a pivot about which the arm lengthens the belt's path")
         T = unit.belt.pretension
         if arm.stiffness + bend * T <= 0.0:
             allowed = f"above {-bend * T:g} N.m/rad, or the belt pulls the arm over"

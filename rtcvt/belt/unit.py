@@ -175,7 +175,7 @@ class ElementModel(Record):
     dv: Annotated[float, quantity_in("m/s", above=0.0)]  # sliding speed from which friction acts in full
     gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81  # in the direction of -y
     stretch_exponent: Annotated[float, Field(ge=0.2, le=5.0)] = 1.0  # e of F = EA strain^e; real-time models have 1
-    bending_exponent: Annotated[float, Field(ge=0.2, le=5.0)] = 1.0  # e of M = EI curvature^e; likewise
+    bending_exponent: Annotated[float, Field(ge=0.2, le=5.0)] = 1.0  # e of M = EI curvature^e; also 1 there
     elements: Annotated[int, Field(ge=8, le=100000)] = 150  # of the belt
     method: Literal["rosenbrock", "RK45"] = "rosenbrock"  # RK45: explicit steps like the paper's, for comparison
     tolerance: Annotated[float, Field(gt=0.0, lt=0.1)] = 1e-5  # of the step control, relative

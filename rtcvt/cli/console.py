@@ -205,7 +205,7 @@ def given_to(task: Task, context: typer.Context, values: Mapping[str, Any], *alw
     Raises
     ------
     InputError
-        Another option is on the command line, or a quantity is none.
+        Another option is on the command line, or a value is not a quantity.
     """
     refuse_others(context, {*always, *task.takes, *(option.name for option in task.options)})
     given = {name: values[name] for name in (*always, *task.takes) if name in values}
@@ -260,7 +260,7 @@ def print_whole(table: Table) -> None:
 
 
 def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, float | str]:
-    """Texts ``KEY=VALUE`` of an option as a dictionary; `InputError` if one is none."""
+    """Texts ``KEY=VALUE`` of an option as a dictionary; `InputError` if one has another form."""
     values: dict[str, float | str] = {}
     for pair in pairs or []:
         key, sign, value = pair.partition("=")

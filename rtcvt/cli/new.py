@@ -33,6 +33,6 @@ def new(
     require_writable(output)
     name = re.sub(r"\W", "_", output.stem)
     text = edited(read_unit_file(unit).text, {"name": f'"{name}"'}, unit)
-    load_unit(parse_unit_file(text, output.name, output.parent))  # a name that is none is refused before it is written
+    load_unit(parse_unit_file(text, output.name, output.parent))  # an invalid name is refused before it is written
     write_text(output, text)
     say(f"{output}: edit it, then rtcvt show {output}; all its keys: rtcvt show {output} --keys")

@@ -367,7 +367,7 @@ def _paces(texts: list[str] | None) -> dict[str, float | None]:
 
 
 def numbers(pairs: list[str] | None, option: str) -> dict[str, float]:
-    """Texts ``NAME=NUMBER`` of an option as numbers, each in its variable's unit; `InputError` if one is none."""
+    """Texts ``NAME=NUMBER`` of an option as numbers, each in its variable's unit; `InputError` for any other."""
     values = {}
     for name, text in assignments(pairs, option).items():
         try:

@@ -19,7 +19,7 @@ def view(
 
     Of a belt drive it shows the belt, coloured by its tension, pulleys and arms. Of a run of the full pushbelt it shows
     elements, rings and sheaves, with any contact force or gap as colour and as a curve along the belt; what is out of
-    line is magnified by a factor that it tells. Of a recording of a pushbelt variator with [bold]fields[/] in its unit
+    line is magnified by a factor on the page. Of a recording of a pushbelt variator with [bold]fields[/] in its unit
     file it shows these along the belt. The page plays the run, has cameras, and draws the forces on an element over
     time when it is clicked.
 

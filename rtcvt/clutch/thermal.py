@@ -38,7 +38,7 @@ P = extended(
     G_AIR=Row("clutch.G_air", "W/K", "conductance between housing and air", 0.0, nominal=1.0, tunable=True),
     T_OIL=Row("clutch.T_oil", "K", "temperature of the oil", 0.0, display="degC", tunable=True),
     T_AIR=Row("clutch.T_air", "K", "temperature of the air", 0.0, display="degC", tunable=True),
-    T_START=Row("clutch.T_start", "K", "temperature of both masses at the start", 0.0, display="degC"),
+    T_START=Row("clutch.T_start", "K", "temperature of the two masses at the start", 0.0, display="degC"),
     T_MAX=Row("clutch.T_max", "K", "temperature of the plates above which the status is 1", 0.0, display="degC"),
 )
 X = extended(

@@ -1,8 +1,8 @@
 """Tables over two axes: read from CSV files, and looked up in kernels, bilinear in between.
 
 A file has lines of comment, which begin with ``#``, a header with units such as ``w [rpm],pedal [1],tau [N.m]``, and
-one line for each point of a full grid. In the constants of a unit a table is ``n_a, n_b``, both axes, and the values
-row by row. Beyond an axis the value at its end counts.
+one line for each point of a full grid. In the constants of a unit a table is ``n_a, n_b``, the two axes, and the
+values row by row. Outside an axis the value at its end is used.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def read_grid(source: str, key: str, folder: Path, name: str, columns: Sequence[
     name : str
         Name of the table.
     columns : sequence of (str, str)
-        Names and units of both axes and of the values.
+        Names and units of the two axes and of the values.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def read_grid(source: str, key: str, folder: Path, name: str, columns: Sequence[
 
 
 def read_curves(source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]) -> tuple[Grid, ...]:
-    """Read curves over one axis, as `read_grid` does; the second axis of the tables is of no use.
+    """Read curves over one axis, as `read_grid` does: a table for each, constant along its second axis.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def _point(source: str, line: int, row: list[str], factors: tuple[tuple[float, f
 
 @kernel
 def cell(data, axis, n, value):
-    """Index of the interval of an axis of `n` numbers at ``data[axis]`` in which a value is, that of an end beyond."""
+    """Index of the interval with a value, or of the nearest one; the axis has `n` numbers from ``data[axis]``."""
     k = 0
     for i in range(1, n - 1):
         if value >= data[axis + i]:
@@ -143,7 +143,7 @@ def cell(data, axis, n, value):
 
 @kernel
 def share(data, lower, value):
-    """Where in the interval at ``data[lower]`` a value is, 0 to 1."""
+    """Position of a value within the interval that begins at ``data[lower]``, limited to 0 to 1."""
     s = (value - data[lower]) / (data[lower + 1] - data[lower])
     if not s >= 0.0:  # at 0 the slope is that of the interval
         return 0.0
@@ -160,7 +160,7 @@ def lookup(data, table, a, b):
 
 @kernel
 def lookup_in(data, table, i, s, b):
-    """The same where the place on the first axis is known: interval `i`, and the share `s` of it."""
+    """As `lookup`, with a known place on the first axis: interval `i` and position `s` within it, 0 to 1."""
     n = entry(table, data)
     m = entry(table + 1, data)
     j = cell(data, table + 2 + n, m, b)
@@ -173,7 +173,7 @@ def lookup_in(data, table, i, s, b):
 
 @kernel
 def slope(data, table, a, b, along):
-    """Derivative of the same along the first (0) or second axis (1); zero beyond this."""
+    """Derivative of `lookup` to its argument on the first (`along` 0) or the second axis (1); zero outside of it."""
     n = entry(table, data)
     m = entry(table + 1, data)
     i = cell(data, table + 2, n, a)

@@ -253,7 +253,7 @@ def opened_archive(path: Path) -> Iterator[BinaryIO]:
     Raises
     ------
     InputError
-        See `opened`; too many files, or too large ones; a file outside of its folder, or two unlike ones of a name.
+        See `opened`; too many files, or too large ones; a file outside of its folder, or different ones of one name.
     zipfile.BadZipFile
         Not an archive.
     """
@@ -266,7 +266,7 @@ def opened_archive(path: Path) -> Iterator[BinaryIO]:
             if ".." in m.filename.split("/") or m.filename.startswith("/") or {":", "\\"} & set(m.filename):
                 raise InputError(path.name, "archive", m.filename, "files below its own folder")
             if sums.setdefault(m.filename, m.CRC) != m.CRC:
-                raise InputError(path.name, "archive", m.filename, "one file of this name; these are unlike")
+                raise InputError(path.name, "archive", m.filename, "one file of this name; these differ")
         if len(sizes) > MEMBERS or sum(sizes) > EXTRACTED:
             found = f"{len(sizes)} files, {sum(sizes) / 2**20:.0f} MiB"
             most = f"at most {MEMBERS} files and {EXTRACTED >> 20} MiB, extracted"

@@ -79,7 +79,7 @@ def checked(path: Path, file: BinaryIO, kind: bytes | None, start: int, what: st
             found = digest_of(file, start, length)
             if found is not None and found.digest() == digest:
                 return length, found
-    raise InputError(path, "", None, f"an undamaged file of a {what}; this is none, or was cut or changed")
+    raise InputError(path, "", None, f"an undamaged file of a {what}; this one is another file, or was cut or changed")
 
 
 def seal(path: Path, kind: bytes) -> None:
@@ -98,7 +98,7 @@ class Schema(NamedTuple):
 
     kind: str  # attribute `kind`; for messages alone if it is empty in files
     version: int  # attribute `schema_version`
-    anew: str  # command that makes one
+    command: str  # that makes one
 
     def require(self, attributes: Mapping[str, Any], path: Path, kind: bool = True) -> None:
         """Refuse a file of another schema, or of another `kind`; the message names its release and the remedy.
@@ -120,7 +120,7 @@ class Schema(NamedTuple):
         raise InputError(
             path, "schema_version", str(found), f"a {self.kind} of schema version {self.version}, which rtcvt "
             f"{__version__} reads; this one was made by rtcvt {maker} (revision {made}, {created}): "
-            + ("use that release or a newer one" if newer else f"{self.anew} makes it again"),
+            + ("use that release or a newer one" if newer else f"{self.command} makes it again"),
         )  # fmt: skip
 
 
@@ -257,7 +257,7 @@ def text_in(file: h5py.File, name: str) -> str:
     Raises
     ------
     InputError
-        It is none.
+        The file has no text of this name.
     """
     data = file.get(name)
     if not isinstance(data, h5py.Dataset) or data.shape != () or data.dtype.kind not in "SO":

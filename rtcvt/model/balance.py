@@ -83,7 +83,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def balance(result: Result) -> Balance | None:
-    """The balance of a run of a system with a vehicle and an engine or a battery; None if it is none."""
+    """The balance of a run of a system with a vehicle and an engine or a battery; None for other models."""
     outputs = [v for v in result.model.select("output") if v.books]
 
     def names(books: Books, unit: str) -> list[str]:

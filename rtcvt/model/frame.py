@@ -245,7 +245,7 @@ def framed(part: dict[str, Any], flanges: Mapping[int, Shaft] | None = None, nee
     needed = ["X", "Y", "start", "rates", "output", *(["df_dx"] if "advance" not in part else [])]
     missing = [name for name in needed if name not in part]
     if missing:
-        raise TypeError(f"{part['__name__']}: a part has {', '.join(missing)} too, see rtcvt.model.frame")
+        raise TypeError(f"{part['__name__']}: a part needs {', '.join(missing)}, see rtcvt.model.frame")
     part["needs"] = needs
     part.update(_places(len(part["X"]), len(part.get("U", ())), len(part["Y"])))
     made = [n_outputs, initialise, derivative, advance, step]

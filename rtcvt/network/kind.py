@@ -35,7 +35,7 @@ KIND = Kind(
         options=(
             Option("scenario", "That is run; default: the first.", metavar="NAME"),
             Option("shaft", "Output: speed of the shaft; default: of the engine's crank.", metavar="NAME"),
-            Option("orders", "Engine orders, with commas between; default: 0.5,1,2,4."),
+            Option("orders", "Engine orders, separated by commas; default: 0.5,1,2,4."),
             Option("points", "Of the run at which the system is linearised; default: 200.", int, minimum=1),
         ),
         help=HELP["map"],

@@ -104,7 +104,7 @@ def linearise(instance: Instance) -> Linear:
     Raises
     ------
     InputError
-        An input acts on speeds that are tied together, which would make its derivative count; a node's speed is free.
+        An input acts on constrained speeds, so that its derivative enters; or the speed of a node is free.
     """
     model = instance.model
     inputs = [v for v in model.select("input") if not (v.boolean or v.choices)]
@@ -164,9 +164,9 @@ def _without(
     if len(G) == 0:
         return A, B, C, D, kept.tolist()
     if np.abs(tied).max(initial=0.0) > SINGULAR_RTOL:
-        raise InputError(name, "linearise", None, "inputs that do not act on speeds that are tied together")
+        raise InputError(name, "linearise", None, "inputs that do not act on constrained speeds")
     if np.linalg.matrix_rank(G @ E) < len(G):
-        raise InputError(name, "linearise", None, "a state in which no node is free, as one whose flanges all slip")
+        raise InputError(name, "linearise", None, "a state in which every node has a flange that does not slip")
     multipliers = -np.linalg.solve(G @ E, G)
     A, B, C, D = (
         A + E @ (multipliers @ A),

@@ -47,7 +47,7 @@ class Observer(Unit):
     flanges: dict[str, str] = {}  # other inputs at its flanges, "torque" or "speed"
     parameters: dict[str, Quantity] = {}  # other values of its parameters
     measured: dict[str, Quantity] = Field(min_length=1)  # outputs with their standard deviations
-    noise: dict[str, Quantity] = {}  # inputs with their standard deviations, anew in each step
+    noise: dict[str, Quantity] = {}  # inputs with their standard deviations in each step
     drift: dict[str, Drift] = {}  # parameters and inputs
     states: dict[str, Unknown] = {}  # by default 10 % of a state's typical value at the start, and no walk
     estimated: dict[str, str] = {}  # outputs, with "[FACTOR ]OUTPUT", the model's own deviation, or ""

@@ -23,7 +23,7 @@ SPEED = 100.0  # of the first contact's disc, if the unit starts at rest [rad/s]
 class Place(NamedTuple):
     """A contact at a tilt, without creep; `torque` is the largest by traction on its disc, of all rollers.
 
-    With this torque a piston holds each roller by `reaction`, against the tractions of both contacts. Where these
+    With this torque a piston holds each roller by `reaction`, against the tractions of its two contacts. Where these
     pistons have the end load's pressure, `held` is the traction over normal force that they leave.
     """
 

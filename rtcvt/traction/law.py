@@ -235,7 +235,7 @@ def law_derivatives(v, sigma, N, out):
 
 @kernel
 def contact_law(derivatives, v, sigma, u, r, N, Lambda_0, at, data, out):
-    """Force and moment of a contact, and what else is told, into `out` (`LAW_SIZE` numbers); with `derivatives` 1 or 0.
+    """Write force, moment and further results of a contact into `out` (`LAW_SIZE` numbers); with `derivatives` 1 or 0.
 
     `at` is the place of `law_numbers` in `data`. Its parts are kernels of their own: those of several contacts do not
     wait for each other.

@@ -14,12 +14,12 @@ from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced.file import read_reduced
 from rtcvt.variator.unit import Variator
 
-WIDTH, HEIGHT = 420.0, 250.0  # that the pulleys fill
+WIDTH, HEIGHT = 420.0, 250.0  # [px] of the box that contains both pulleys
 PRIMARY, SECONDARY, BELT = *COLOURS[:2], INK
 
 
 def radii_at(ratio: float, length: float, d_A: float, h: float) -> tuple[float, float, float]:
-    """Radii r_I and r_O of the neutral fibre [m] and the angle phi [rad] of a belt of this length [m]."""
+    """Radii r_I and r_O of the neutral fibre [m] and angle phi [rad]; `length`, distance `d_A` and depth `h` in m."""
 
     def at(r_I: float) -> tuple[float, float, float]:
         r_O = h + ratio * (r_I - h)
@@ -37,6 +37,11 @@ def variator_diagram(unit: Variator, values: Mapping[str, float]) -> str:
     """Picture (SVG) at the start ratio, with parameters by name [SI] instead of the unit's own.
 
     The dashed circles are the running radii at the end stops.
+
+    Raises
+    ------
+    InputError
+        The reduced model of the unit cannot be read.
     """
     laws = read_reduced(reduced_path(unit))
     c = laws.constants

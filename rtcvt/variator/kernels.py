@@ -125,8 +125,8 @@ from rtcvt.variator.regression import (
 )
 from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 
-MACRO_SLIP_LOSS = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
-OUTSIDE_SHARE = 1e-3  # of a coordinate's range that counts as outside of the data; a slow belt's kappa is 4e-4 below it
+MACRO_SLIP_LOSS = 0.05  # speed loss of the laws from which on the whole belt is regarded as sliding
+OUTSIDE_SHARE = 1e-3  # of a coordinate's range, tolerated outside of the data; a slow belt's kappa is 4e-4 below it
 ERROR_BOUND = 0.01  # of a step, as a share of a state's typical value and its own
 
 
@@ -171,7 +171,7 @@ def cylinder(u_p, omega, closing, side, p):
 
 @kernel
 def radius_at_one(data):
-    """Running radius [m] of both pulleys at i = 1."""
+    """Running radius [m] of either pulley at i = 1."""
     return data[D.LENGTH] / (2.0 * math.pi) - data[D.D_A] / math.pi
 
 
@@ -329,7 +329,7 @@ def traction(side, S, s, a, p, w):
 
 @kernel
 def tractions(x, p, w):
-    """Tractions of both pulleys of the hybrid model at the radii, creep and capacities of `evaluate`."""
+    """Tractions of the two pulleys of the hybrid model at the radii, creep and capacities of `evaluate`."""
     s_I = w[Q.RE_I] * x[X.OMEGA_I] - x[X.V]
     s_O = x[X.V] - w[Q.RP_O] * x[X.OMEGA_O]
     traction(0, x[X.S_I], s_I, w[Q.CREEP], p, w)

@@ -19,7 +19,7 @@ _RENAMED = {"secondary.w": "speed of the secondary pulley", "primary.tau": "torq
 
 
 def variator_inside(unit: Variator) -> Variator:
-    """The variator of a unit with a controller, whose flywheel counts into the secondary pulley.
+    """The variator of a unit with a controller, with the flywheel included in the secondary pulley.
 
     Raises
     ------

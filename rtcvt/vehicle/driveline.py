@@ -30,7 +30,7 @@ class P(Rows):
     MU = Row("driveline.mu", "1", "fraction of the torque that is lost in the teeth", 0.0, tunable=True)
     TAU_0 = Row("driveline.tau_0", "N.m", "drag at any speed, at the shaft", 0.0, nominal=1.0, tunable=True)
     W_0 = Row(
-        "driveline.w_0", "rad/s", "regularisation speed of both: 71 % of its full value there", 1e-4, tunable=True
+        "driveline.w_0", "rad/s", "regularisation speed of the two: 71 % of the full value there", 1e-4, tunable=True
     )
     W_START = Row("driveline.w_start", "rad/s", "speed of the shaft at the start", nominal=100.0, display="rpm")
 

@@ -24,7 +24,7 @@ def parse_size(text: str) -> tuple[int, int]:
     Raises
     ------
     InputError
-        It is none, or too large.
+        The text has another form, or the size is too large.
     """
     found = re.fullmatch(r"(\d{2,4})x(\d{2,4})", text)
     if found is None or max(size := (int(found[1]), int(found[2]))) > LARGEST:

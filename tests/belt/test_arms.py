@@ -208,7 +208,7 @@ def test_an_arm_along_the_force_of_the_belt_is_refused():
     force = path.direction[IDLER] - path.direction[IDLER - 1]
     pivot = path.center[IDLER] + 0.07 * force / np.hypot(*force)
     data["pulleys"]["idler"]["arm"]["pivot"] = pivot.tolist()
-    with pytest.raises(InputError, match=r"arm.pivot = .*a pivot about which the arm lengthens the belt's way"):
+    with pytest.raises(InputError, match=r"arm.pivot = .*a pivot about which the arm lengthens the belt's path"):
         read_belt_unit(UnitFile(data, "", "drive.toml"))
 
 

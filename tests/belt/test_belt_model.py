@@ -390,7 +390,7 @@ def test_a_jump_of_a_given_speed_is_met_without_overshoot():
 
 @pytest.mark.parametrize("w", [5e3, -7e3, 1e4])
 def test_a_given_speed_that_jumps_beyond_the_belts_waves_is_followed(w):
-    """Steps of the implicit Euler method empty cells there, and the budget ends: the belt is held, its limits anew."""
+    """Steps of the implicit Euler method empty cells there, and the budget ends: the belt is held, with new limits."""
     one = started(model("two_pulley_belt"))
     for speed in (0.0, w, 0.0):
         one.set("P1.w", speed)

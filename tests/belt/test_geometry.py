@@ -74,7 +74,7 @@ def test_back_pulley_bends_the_other_way_and_belt_touches_every_pulley():
 
 
 def test_length_is_stationary_for_a_taut_belt():
-    """d length / d centre of pulley i = t_(i-1) - t_i, the pull of both spans."""
+    """d length / d centre of pulley i = t_(i-1) - t_i, the pull of the two spans."""
     path = belt_path(**ACCESSORY)
     h = 1e-6
     for i in range(4):

@@ -20,7 +20,7 @@ def test_a_stiff_pulley_lifts_the_belt_off_as_the_elastica():
 
 
 def test_a_loose_span_takes_up_belt_as_the_elastica():
-    """Longer by a^3/(12 r^2) at each end of stiff pulleys, which is T^(-3/2), beside a line through rest."""
+    """Longer by a^3/(12 r^2) at each end of stiff pulleys, which is T^(-3/2), compared with a line through rest."""
     unit = load_unit("two_pulley_5pk").model_copy(update={"elements": None})
     belt = unit.belt.model_copy(update={"EI": EI})
     found = spans(unit.model_copy(update={"belt": belt}))

@@ -244,7 +244,7 @@ int main(int argc, char **argv)
             for (size_t i = 0; i < N_U; i++) {
                 u[i] = VARIABLES[N_PARAMETERS + i].start;
             }
-            if (s == fmi3OK) { /* something was not finite in between: begin anew */
+            if (s == fmi3OK) { /* something was not finite in between: begin again */
                 k += 199 - k % 200;
             }
         } else {

@@ -38,7 +38,7 @@ LARGE = [name for name in MACHINES if name not in SMALL]
 
 @pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
 def test_the_derivative_of_a_step_is_the_limit_of_differences(name):
-    """Along any direction of state, inputs and parameters, where differences of two sizes and of both sides agree."""
+    """Along any direction of state, inputs and parameters, where differences of two sizes and on either side agree."""
     machine, rng, compared = MACHINES[name], np.random.default_rng(3), 0
     one = started(machine.model())
     model, run = one.model, Run(one, 1, np.array([v.index for v in one.model.select("output") if not v.boolean]))

@@ -415,7 +415,7 @@ def vehicle():
 
 @pytest.fixture(scope="module")
 def lap_task(vehicle, tmp_path_factory) -> dict:
-    """A car with KERS as one SSP file, and its units beside it."""
+    """A car with KERS as one SSP file, and its units."""
     folder = tmp_path_factory.mktemp("ssp")
     archive = export_ssp(vehicle, folder / "vehicle_kers.ssp")
     with zipfile.ZipFile(archive) as opened:

@@ -314,7 +314,7 @@ def four(folder, code=FOUR, text=IN_FOUR):
 
 @pytest.mark.needs("cc")
 def test_four_functions_in_c(tmp_path, monkeypatch):
-    """Bits in both versions of FMI, and derivatives of the unit, of its start and of a run beside differences."""
+    """Bits in both versions of FMI, and derivatives of the unit, of its start and of a run against differences."""
     monkeypatch.setenv(ALLOW, "1")
     unit = four(tmp_path)
     model, scenario = unit.build(), unit.scenario[0]

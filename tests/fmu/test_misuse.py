@@ -34,7 +34,7 @@ needs_cc = pytest.mark.needs("cc")
 
 
 class Child:
-    """A process that makes calls; it is started anew when it has died."""
+    """A process that makes calls; it is started again when it has died."""
 
     def __init__(self, folder: Path):
         self.description = fmpy.read_model_description(str(folder))

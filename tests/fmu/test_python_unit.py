@@ -51,7 +51,7 @@ def test_a_damaged_state_is_refused_and_the_process_lives(host, damage):
     for _ in range(20):  # each refusal costs the library a few references
         with pytest.raises(FMICallException):
             unit.fmi.setFMUstate(unit.fmi.deSerializeFMUstate(bad))
-        assert "serialised state: one of this unit, and whole" in unit.log[-1][2]
+        assert "serialised state: a complete state of this unit" in unit.log[-1][2]
     assert unit.values() == before
     unit.step()
     unit.fmi.setFMUstate(unit.fmi.deSerializeFMUstate(data))

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.needs("cc"), pytest.mark.interpreted]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A unit file with its reduced model beside it."""
+    """A unit file with its reduced model in its folder."""
     folder = tmp_path_factory.mktemp("variator")
     write_reduced(analytic.corrected(), folder / "laws.h5")
     fields = 'fields = ["push", "flank_normal"]\ncells = 4\n'

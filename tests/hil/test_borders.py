@@ -96,7 +96,7 @@ def test_a_name_that_means_another_unit_here_is_refused(unit, name, base):
 
 def test_ranges_that_are_none_and_inputs_beyond_theirs_are_told(unit):
     path = unit(change=('unit="1/min" start', 'unit="1/min" min="5" max="1" start'))
-    assert run(path, 5e-3, 0.01, fast=True).notes == ("the range of w, 5 to 1, is none, and not used",)
+    assert run(path, 5e-3, 0.01, fast=True).notes == ("the range of w, 5 to 1, is empty and not used",)
     path = unit(change=('unit="1/min" start', 'unit="1/min" max="1" start'))
     assert "beyond its range: w, 2 to 2 1/min" in run(path, 5e-3, scenario=scenario(w=2), fast=True).notes
     path = unit(change=('valueReference="2"', 'valueReference="-1"'))

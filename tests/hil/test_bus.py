@@ -377,7 +377,7 @@ def test_a_multiplexer_that_is_an_output_is_refused():
 def test_a_range_beyond_its_bits_is_refused_and_one_that_is_none_is_told():
     text, leaving = 'BO_ 256 m: 8 RIG\n SG_ x : 0|8@1+ (1,0) [{}] "" ECU\n', [Variable("x", "output", 0, "1", "")]
     refused(r"m\.x = '\[300\|400\]': a range that its 8 bits reach", planned, text.format("300|400"), (), leaving)
-    assert planned(text.format("5|-5"), (), leaving).notes == ["the range of m.x, 5 to -5, is none, and not used"]
+    assert planned(text.format("5|-5"), (), leaving).notes == ["the range of m.x, 5 to -5, is empty and not used"]
 
 
 @cases
@@ -577,7 +577,7 @@ def test_the_fall_back_holds_while_messages_are_lost(kers, tmp_path):
     assert ecu.last["shaft.tau"] == pytest.approx(0.0, abs=2e-3)  # at the end the outputs fall back
 
 
-TIMEOUT = 0.1  # [s] of both sides
+TIMEOUT = 0.1  # [s] of either side
 
 
 def seen(ecu, quantum):

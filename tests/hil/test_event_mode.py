@@ -75,7 +75,7 @@ def test_clocks_ask_for_event_mode_and_those_that_tick_by_time_are_refused(event
     assert recorded(told, scenario())[0] == ""
     timed = clock.replace("/></", ' intervalDecimal="0.1"/></') % ("input", "constant")
     other = described(eventful, tmp_path / "timed.fmu", ("</ModelVariables>", timed.replace("constant", "fixed")))
-    refused("tick = 'fixed': no clock that ticks by time", lambda: recorded(other, scenario()))
+    refused("tick = 'fixed': a clock with a constant interval", lambda: recorded(other, scenario()))
     for interval, text in (("0.012", "whole steps"), ("0", "whole steps"), ("nan", "a finite"), ("soon", "a finite")):
         odd = timed.replace("0.1", interval)
         file = described(eventful, tmp_path / f"{interval}.fmu", ("</ModelVariables>", odd))

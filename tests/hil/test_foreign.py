@@ -1,4 +1,4 @@
-"""FMUs as components of a system: beside the law that they were made from, units, faults, and what cannot be."""
+"""FMUs as components of a system: against the law that they were made from, units, faults, and what cannot be."""
 
 import shutil
 import tempfile

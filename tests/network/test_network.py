@@ -185,7 +185,7 @@ STAGES = text_of("units/stages.toml")
 
 @pytest.mark.parametrize("model", ["rigid", "full"])
 def test_losses_of_two_gear_trains(folder, model):
-    """A heavy wheel driven and coasting: both efficiencies in its torque, and the heat of both in the balance."""
+    """A heavy wheel driven and coasting: both efficiencies in its torque, and their heat in the balance."""
     for name, eta in (("first", 0.98), ("second", 0.95)):
         (folder / f"{name}.toml").write_text(STAGE.format(eta=eta))
     box = started(built(folder, STAGES.format(model=model)), first__fast__tau=40.0)

@@ -306,7 +306,7 @@ def test_a_chain_of_meshes_against_the_set_valued_law(etas, fidelity, allowed):
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 def test_steps_depend_on_the_state_alone(fidelity):
-    """Matrices that were kept from the step before are those that are made anew: same bits from a fresh instance."""
+    """Matrices that were kept from the step before equal new ones: same bits from a fresh instance."""
     box, other = started(chain(ETAS[0]), fidelity), started(chain(ETAS[0]), fidelity)
     for k in range(300):
         inputs = {"input.tau": 3.0 * np.sin(0.05 * k), "output.tau": 30.0 * np.cos(0.03 * k)}

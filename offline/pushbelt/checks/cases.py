@@ -1,9 +1,9 @@
-"""The source's own cases (Cebulla 2014, chapter 7) through everything that is made of a belt.
+"""The source's own cases (Cebulla 2014, chapter 7) in all models of a belt.
 
-Of each case: what is measured or printed, the steady theory, the full model, planar and spatial, under the load of the
+For each case: measured or printed values, the steady theory, the full model, planar and spatial, under the load of the
 unit file, and the real-time unit made from it. Runs of the full model are those of a campaign: operating points held
-by an end stop, at the ratio of the rocking edges that i_r of the neutral fibre means. They come along as numbers, made
-by
+by an end stop, at the ratio of the rocking edges that belongs to i_r of the neutral fibre. Their results are shipped as
+JSON, made by
 
     python -m rtcvt.offline.pushbelt.checks.cases UNIT FOLDER
 
@@ -41,7 +41,7 @@ Case = dict[str, Any]
 
 
 def runs(parameters: Parameters) -> Iterator[tuple[str, str, Run]]:
-    """Name of the case, model and run of all cases."""
+    """Case, model (``planar``, ``spatial``) and run, for all of `CASES`."""
     b, s = belt(parameters), sheaves(parameters)
     for name, row in CASES:
         at, _ = at_case(parameters, name, row, coupled=True)
@@ -58,7 +58,7 @@ def runs(parameters: Parameters) -> Iterator[tuple[str, str, Run]]:
 
 
 def make(parameters: Parameters, folder: Path) -> dict[str, Case]:
-    """Theory and runs of the full model by case, those that are in the folder read."""
+    """Results of theory and full model by case and model [SI]; runs that are in the folder are not repeated."""
     found: dict[str, Case] = {name: {} for name, _ in CASES}
     for name, row in CASES:
         at, of_theory = at_case(parameters, name, row, coupled=True)
@@ -95,7 +95,7 @@ def table(found: Mapping[str, Case]) -> Table:
 
 
 def on_record(name: str) -> dict[str, Case]:
-    """The cases of a shipped belt by its name; none of others."""
+    """The shipped results of a belt by its name, as `make` returns them; empty if there are none."""
     path = Path(str(resources.files("rtcvt"))) / "reduced" / f"{name}_cases.json"
     return read_json(path, "the source's cases") if path.is_file() else {}
 

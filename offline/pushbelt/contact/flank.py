@@ -715,7 +715,7 @@ def velocities(belt, law, dt, el, f, s, fl, find, rub, reaction, power):
     rub : ndarray, shape (N_E, 3)
         Written: friction of the two flanks on each element [N, N, N m].
     reaction, power : ndarray, shape (2, 4), (2, 3)
-        Written: as `add_works` has them, power of both flanks.
+        Written: as `add_works` has them, power of the two flanks.
     """
     solve(belt, law, dt, el.u, f, fl, find)
     zero(rub)

@@ -229,7 +229,7 @@ def rate_of(R: Ring, u_R: Any, shape: Any, rate: Any) -> None:
 
 @inlined
 def _deflected(tl: float, tr: float, a: float, b: float, xi: float) -> Any:
-    """w and dw/dxi at `xi` by the internal coordinates or, with their rates, the rates of both."""
+    """w and dw/dxi at `xi` by the internal coordinates or, with their rates, the rates of these."""
     o = 1.0 - xi
     eta = xi * o
     z = o - xi
@@ -308,7 +308,7 @@ def mobility(R: Ring, n: int) -> float:
         chord = (1.0 - left - right) / R.l
         turn = np.stack([-chord, left, slope_a + slope_b, slope_a - slope_b, chord, right])
         here, next_ = NQ * k, NQ * ((k + 1) % R.N_B)
-        # x of both nodes; y, phi, c_L, c_R of the first, y, phi of the second
+        # x of the two nodes; y, phi, c_L, c_R of the first, y, phi of the second
         columns = np.stack([here, next_, here + 1, here + 2, here + 3, here + 4, next_ + 1, next_ + 2])
         return columns, np.concatenate([[o, xi], -R.h2 * turn]) * weight[columns]
 

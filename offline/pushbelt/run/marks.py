@@ -1,4 +1,4 @@
-"""Marks at the start of a run's file, without imports of the full model, which other recordings do not need."""
+"""First bytes of a run's file. They are read without imports of the full model, which other recordings do not need."""
 
 from pathlib import Path
 
@@ -8,12 +8,18 @@ FILE, JOURNAL = b"rtcvt run file 2", b"rtcvt run part 2"
 
 
 def is_run(path: Path) -> bool:
-    """Whether a file begins as one of a run does."""
+    """Whether a file is that of a run, finished or not.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
     return _begin(path) in (FILE, JOURNAL)
 
 
 def is_journal(path: Path) -> bool:
-    """Whether a file begins as a journal does."""
+    """Whether a file is the journal of a run that has not finished; errors as of `is_run`."""
     return _begin(path) == JOURNAL
 
 

@@ -8,7 +8,7 @@ closed cubic splines in the frame of the line (4.138).
 An element takes its place, tilt and velocity on the frame of the line from the two old ones next to it. One old element
 is as many new ones as have its room: with the distances D of the rocking edges and the thickness and rolling p(kappa),
 
-    D/(p'(kappa) + (D - p(kappa)) N/N')    in sum N', for which gaps are widened alike
+    D/(p'(kappa) + (D - p(kappa)) N/N')    in sum N', for which gaps are widened equally
 
 since joints as stiff as there are elements keep forces where compression per length stays. Sheaves, their deflection,
 and the load stay; dampers and friction begin new.

@@ -199,7 +199,7 @@ class Journal:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise InputError(self.path, "", None, "a run that no other process is at") from None
+                raise InputError(self.path, "", None, "a run that no other process writes") from None
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Write a record; it is on the disk afterwards.

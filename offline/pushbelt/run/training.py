@@ -1,9 +1,9 @@
 """Modes of a projected ring from the file of a run: snapshots -> fields fixed in space -> POD -> `projected`.
 
-The last revolution of the run with all frames. Sections are taken at right angles to the chords, so that the ring may
-be any; a mode then has no shear, whose waves would limit the step. The modes are those of the deviation from the path
-at the start, along which the snapshots do not slide (`transport.followed`). They serve the operating point of the run
-only, since which places bend depends on the ratio.
+The snapshots are all frames of the last revolution of the run. Sections are taken at right angles to the chords, so
+that the run may have any ring; a mode then has no shear, whose waves would limit the step. The modes are those of the
+deviation from the path at the start, along which the snapshots do not slide (`transport.followed`). They are valid at
+the operating point of the run only, since the places that bend depend on the ratio.
 """
 
 from pathlib import Path
@@ -25,7 +25,13 @@ Array = NDArray[np.float64]
 
 
 def trained(R: Cosserat, start: Start, path: Path, modes: int) -> Projected:
-    """A rod on the modes of the run in a file; errors as `fields`, or fewer frames than modes."""
+    """The rod `R` on `modes` modes of the run in the file `path`; `start` is that of the run to be made.
+
+    Raises
+    ------
+    InputError
+        As of `fields`, or the run has fewer frames than modes.
+    """
     q_0, _, Q = fields(R, start, path)
     m = mass(cosserat.planar(R))
     V = reduction.basis(Q, q_0, m, modes)
@@ -33,18 +39,18 @@ def trained(R: Cosserat, start: Start, path: Path, modes: int) -> Projected:
 
 
 def fields(R: Cosserat, start: Start, path: Path) -> tuple[Array, Array, Array]:
-    """Coordinates (n,) on the path of a start, those of a run in a file (n_s, n), and at places fixed in space.
+    """Coordinates [m, rad] of a rod: on the path of a start (n,), in a run (n_s, n), and fixed in space (n_s, n).
 
     Raises
     ------
     InputError
-        No file of a run with elements and ring, or one of another ring.
+        The file is not that of a run with elements and ring, or its ring has other pieces or another EA.
     """
     with open_run(path) as file:
         if "ring/position" not in file:
             raise InputError(path, "ring/position", None, "a run that observes elements")
         if (belt := belt_of(file))["N_B"] != R.N_B or belt["EA"] != R.EA:
-            raise InputError(path, "N_B", belt["N_B"], f"a run of this ring, of {R.N_B} pieces")
+            raise InputError(path, "N_B", belt["N_B"], f"a run with {R.N_B} pieces, EA = {R.EA:g} N")
         n, frame = int(np.sum(file["phase"][()] == 0)), float(file.attrs["plot_step"])
         place, v = file["ring/position"][:n], np.linalg.norm(file["ring/velocity"][:n], axis=-1).mean(axis=1)
         last = slice(-round(float(file.attrs["revolution"]) / frame), None)

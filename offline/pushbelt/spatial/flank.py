@@ -1,4 +1,4 @@
-"""Velocities of elements between the sheaves of both sides (Cebulla 2014, sections 3.2.2, 5.2.6).
+"""Velocities of elements between the sheaves of the two sides (Cebulla 2014, sections 3.2.2, 5.2.6).
 
 Contact points, normal forces and works of a side are those of `contact.flank`. Each side has its own sheaves and its
 own deflection.
@@ -276,7 +276,7 @@ def velocities(belt, t, s, find, rub, reaction, power):
     rub : (N_E, 6)
         Written: friction of the two flanks on each element, moments in its frame.
     reaction, power : (2, 2, 4), (2, 3)
-        Written: as `contact.flank.add_works` has them, reaction by side, in its view, power of both sides.
+        Written: as `contact.flank.add_works` has them, reaction by side, in its view, power of the two sides.
     """
     body, _, dt, el, f, left, right = t
     n = np.uint64(body.N_E)

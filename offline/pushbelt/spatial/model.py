@@ -152,7 +152,7 @@ class Work(NamedTuple):
 
 @declared
 class Scratch(NamedTuple):
-    """Scratch arrays of a run; only `mx.z` and `mx.r` of both sides are used in the next call."""
+    """Scratch arrays of a run; only `mx.z` and `mx.r` of the two sides are used in the next call."""
 
     left: Work
     right: Work

@@ -1,4 +1,4 @@
-"""The operating point of a reduced model: its coordinates as they are scaled for the splines and networks."""
+"""The operating point of a reduced model: its coordinates, and how they are scaled for splines and networks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Coordinate:
 
 
 def counted(shift: tuple[float, float], z: Array) -> Array:
-    """Operating points (n, 4 or 5) whose torque ratio counts from where the push force changes strands."""
+    """Operating points (n, 4 or 5) with the torque ratio less its value at which the push force changes strands."""
     z = np.array(z, dtype=float)
     q = (z[:, 0] - 1.0) / (z[:, 0] + 1.0)
     z[:, 1] -= shift[0] * q / np.sqrt(q**2 + shift[1] ** 2)
@@ -55,7 +55,7 @@ def counted(shift: tuple[float, float], z: Array) -> Array:
 
 
 def scaled(coordinates: Sequence[Coordinate], shift: tuple[float, float], z: Array) -> Array:
-    """Coordinates t of operating points (n, d), as many as there are `coordinates`."""
+    """Scaled coordinates t (n, k) in [-1, 1] of operating points (n, d), for the k `coordinates`."""
     z = counted(shift, z)
     return np.column_stack([c.scaled(z[:, j]) for j, c in enumerate(coordinates)])
 
@@ -68,13 +68,13 @@ def unscaled(coordinates: Sequence[Coordinate], shift: tuple[float, float], t: A
 
 
 def grid_of(coordinates: Sequence[Coordinate], shift: tuple[float, float], shape: Sequence[int]) -> Array:
-    """Operating points (n, 4) at the sites of splines."""
+    """Operating points (n, 4) at the sites of splines of these numbers; n is the product of `shape`."""
     grid = np.stack([a.ravel() for a in np.meshgrid(*(sites(n) for n in shape), indexing="ij")], axis=1)
     return unscaled(coordinates, shift, grid)
 
 
 def nodes(y: Coordinate, n: int) -> Array:
-    """`n` places in [-1, 1] for polynomials in y; one is that of y = 1, whose laws are met."""
+    """`n` nodes (n,) in [-1, 1] for polynomials in y; one of them is that of y = 1, where the laws are interpolated."""
     t = np.cos(np.pi * np.arange(n) / max(n - 1, 1))[::-1].copy()
     one = float(y.scaled(1.0))
     t[np.argmin(np.abs(t - one))] = one

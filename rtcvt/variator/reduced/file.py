@@ -43,7 +43,7 @@ CONSTANTS = {  # unit and description
     "mu": ("1", "friction of elements on sheaves"),
     "m_star": ("kg/m", "mass of the belt per length"),
     "m_belt": ("kg", "mass of the belt"),
-    "F_ref": ("N", "force that f counts"),
+    "F_ref": ("N", "force to which f refers"),
     "K_belt": ("N/m", "stiffness of the belt between the pulleys"),
     "d_belt": ("N.s/m", "damping of the belt between the pulleys"),
     "xi_max": ("1", "torque ratio at which the belt slips as a whole"),

@@ -1,4 +1,4 @@
-"""The accessory drive of an engine: what it takes, and the hybrid model beside the ANCF belt on its scenarios."""
+"""The accessory drive of an engine: its power, and the hybrid model against the ANCF belt on its scenarios."""
 
 import numpy as np
 import pytest

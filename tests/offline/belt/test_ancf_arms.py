@@ -1,4 +1,4 @@
-"""Arms of tensioners: the ANCF belt by itself, and the hybrid model beside it."""
+"""Arms of tensioners: the ANCF belt by itself, and the hybrid model against it."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def unit():
 
 @pytest.mark.interpreted
 def test_at_rest_spring_and_belt_are_in_balance(unit):
-    """Cut through the middles of both spans: axial forces along the bent belt turn the arm as M_0 - K theta, to 0.3 %.
+    """Cut through the middles of its spans: axial forces along the bent belt turn the arm as M_0 - K theta, to 0.3 %.
 
     The taut line's directions would be off by 1.3 %: bending and ribs tilt the spans. The hybrid model, which has a
     torque of bending instead, starts within 0.4 % of these forces.

@@ -1,4 +1,4 @@
-"""Decouplers: the ANCF belt by itself, and the hybrid model beside it."""
+"""Decouplers: the ANCF belt by itself, and the hybrid model against it."""
 
 from pathlib import Path
 

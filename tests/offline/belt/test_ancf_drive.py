@@ -266,7 +266,7 @@ def test_bad_settings(unit):
 
 @pytest.mark.slow
 def test_a_step_that_newton_cannot_make_is_made_in_parts():
-    """A torque that spins up one pulley through its friction: steps that are too long for it beside short ones."""
+    """A torque that spins up one pulley through its friction: steps that are too long for it and short ones."""
     unit = load_unit(DATA / "serpentine.toml")
     inputs = {
         "crank.w": Table(time=(0.0, 0.02), value=(0.0, -150.0)),

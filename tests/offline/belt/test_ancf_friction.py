@@ -98,7 +98,7 @@ def test_a_pulley_slips_as_friction_at_its_sliding_speed_says(factor):
 
 @pytest.mark.slow
 def test_side_and_pulley_say_the_same():
-    """To the bit: mu of the only pulley on the back, and the default of both."""
+    """To the bit: mu of the only pulley on the back, and the default of the two."""
     back, own = held({"mu_back": 0.3}, end=0.02), held({}, pulley={"mu": 0.3}, end=0.02)
     np.testing.assert_array_equal(back.q, own.q)
     same, none = held({"mu_back": 0.9}, end=0.02), held({}, end=0.02)

@@ -76,7 +76,7 @@ def test_units_that_cannot_be_drawn_around_are_told():
     refused(r"ancf: a table with contact and mesh", lambda: cases(load_unit("accessory_5pk"), 1))
     unit = load_unit(SERPENTINE)
     idlers = {k: p.model_copy(update={"flange": "none"}) for k, p in unit.pulleys.items()}
-    with pytest.raises(InputError, match=r"pulleys: a pulley that a speed or a torque moves"):
+    with pytest.raises(InputError, match=r"pulleys: a pulley with a given speed or torque"):
         cases(unit.model_copy(update={"pulleys": idlers}), 1)
 
 

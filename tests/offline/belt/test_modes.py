@@ -1,4 +1,4 @@
-"""Natural modes of the hybrid model beside those of the ANCF belt, and the drive as it runs."""
+"""Natural modes of the hybrid model against those of the ANCF belt, and the drive as it runs."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def ringing(time, w):
 @pytest.mark.slow
 @pytest.mark.parametrize(("speed", "damping"), [(50.0, 0.016), (110.0, 0.008)])
 def test_a_running_drive_rings_as_the_ancf_belt(speed, damping):
-    """After 1 N.m: a damping of 9.1 % beside 8.4 at 110 rad/s, 5.2 beside 3.7 at 50."""
+    """After 1 N.m: a damping of 9.1 % for 8.4 at 110 rad/s, 5.2 for 3.7 at 50."""
     unit = changed(load_unit(SERPENTINE), step=1e-4)
     inputs = {
         "crank.w": Table(time=(0.0, 0.2), value=(0.0, -speed), interpolation="smooth"),

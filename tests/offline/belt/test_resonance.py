@@ -1,4 +1,4 @@
-"""Spans that swing across: the real-time model's frequencies and swings beside runs of the ANCF belt."""
+"""Spans that swing across: the real-time model's frequencies and swings against runs of the ANCF belt."""
 
 import math
 from dataclasses import replace
@@ -54,7 +54,7 @@ def swings(path: BeltPath, q: np.ndarray) -> np.ndarray:
 def fitted(w: np.ndarray, step: float, near: float) -> tuple[float, float]:
     """Frequency [Hz] and share of critical damping of the part of a signal about `near` [Hz].
 
-    The signal is taken by itself against a decaying cosine, with a mean and a slope beside it, by least squares.
+    The signal is taken by itself against a decaying cosine, with a mean and a slope, by least squares.
     """
     t = step * np.arange(w.size)
 
@@ -185,7 +185,7 @@ def shaken(unit, frequency: float):
 
 
 def amplitude(values: np.ndarray, frequency: float, free: float) -> tuple[np.ndarray, float]:
-    """Complex amplitude at a frequency [Hz] beside free vibration at another one, and what is left; (n, places)."""
+    """Complex amplitude at a frequency [Hz], with free vibration at another one, and what is left; (n, places)."""
     turn, t = 2.0 * math.pi * frequency, SAMPLE * np.arange(len(values))
     rows = [np.cos(turn * t), -np.sin(turn * t), np.ones_like(t), t]
     rows += [np.cos(2.0 * math.pi * free * t), np.sin(2.0 * math.pi * free * t)]

@@ -427,7 +427,7 @@ def test_section_3_run_up_creeps_and_rings():
 
     Creep is the difference of stretches, (T_1 - T_2)/(EA + T_1), and a little sliding within dv; it takes some passages
     of a span, 0.3 s each, to develop. Discrete elements add 8 % to it with 50 elements, 4 % with 100. The ringing is
-    that of the driven pulley, of the belt on it and of a third of the spans, on the springs of both spans; these are
+    that of the driven pulley, of the belt on it and of a third of the spans, on the springs of the two spans; these are
     longer than the free length by up to the arcs that slide, r ln(T_1/T_2)/mu at each end.
     """
     unit = section_3()

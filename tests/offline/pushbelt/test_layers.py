@@ -68,7 +68,7 @@ def test_energy_of_the_round_run_is_that_of_the_bands() -> None:
 
 @pytest.mark.interpreted
 def test_works_on_the_round_run_are_its_energy_and_the_loss() -> None:
-    """Steps in Python: of both pulleys together; the loss is that of all saddles at the speeds of the step's end."""
+    """Steps in Python: of the two pulleys together; the loss is that of all saddles at the speeds of the step's end."""
     one, dt = begun("LOW", 0, 1, 1e-6), 1e-6
     p = ly.sliding(one.belt, MU, 0.01)
     m, x = hy.model(one.belt, one.sheaves, layers=p), one.state

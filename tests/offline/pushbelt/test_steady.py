@@ -135,7 +135,7 @@ def test_the_command_writes_a_page_and_its_figures(tmp_path):
 
 
 # Thrust ratio, mean tension and push force on the secondary [N] of the full model: multirate, mean of the last of 2.3
-# revolutions, of 4.3 in OD, which settles late; `test_the_full_model` makes them anew. In MED and OD all gaps lie in
+# revolutions, of 4.3 in OD, which settles late; `test_the_full_model` repeats them. In MED and OD all gaps lie in
 # the slack strand, in LOW on the primary.
 FULL = {("MED", 3, 5e-3): (1.501, 2809.0, 1137.0), ("MED", 3, 0.01): (1.463, 2722.0, 1091.0),
     ("MED", 3, 0.05): (1.172, 2468.0, 929.9), ("OD-KpKs", 3, 5e-3): (1.850, 3651.0, 1425.0),

@@ -52,7 +52,7 @@ def test_equations_in_their_first_form(row):
     assert speed_of(r.L_lower, v0, EA) == pytest.approx(g.r_O * r.omega_O, rel=1e-14)
 
 
-REFERENCE = Path(__file__).parents[2] / "data/pushbelt/velocity_model_reference.csv"  # see README.md beside it
+REFERENCE = Path(__file__).parents[2] / "data/pushbelt/velocity_model_reference.csv"  # see README.md in its folder
 
 
 @pytest.mark.parametrize("row", list(csv.DictReader(REFERENCE.open(encoding="utf-8"))))

@@ -108,7 +108,7 @@ def assert_held_within(space, run, parameters):
         held = Boundary(RATE, 0.0, FORCE, F_O, run.start.omega_I, TORQUE, M_O)
         steady = belt_velocity(b, held, geometry, b.h_off)
         assert not steady.slips
-        # torque ratios of both pulleys, the primary's at its own force and radius
+        # torque ratios of the two pulleys, the primary's at its own force and radius
         M_I = M_O * (geometry.r_I - b.h_off) / (geometry.r_O - b.h_off)
         F_I = branch.y_I / branch.y_O * steady.F_CI
         for M, F, r in ((M_O, F_O, geometry.r_O), (M_I, F_I, geometry.r_I)):
@@ -310,7 +310,7 @@ def test_shift_rate_follows_the_force(done):
         k = x / (12e3 * (y - 1.0))
         assert 0.5e-7 < k < 6.1e-7  # 2.7e-7 1/N pooled, low to high torque, measured with another program
     assert s["x"][3:5] == pytest.approx(s["x_apex"][3:5], rel=0.1)
-    # forces of both pulleys on their way: F z' of both sheaves, from the slope of the radii
+    # forces of the pulleys on their way: F z' of the two sheaves, from the slope of the radii
     tan_d = json.loads(done.attrs["parameters"])["belt"]["tan_d"]
     expected = 2.0 * (s["F_I"] * tan_d * s["x_apex"] * s["omega_I"] * s["r_I"])[3:5]
     assert s["P_axial_I"][3:5] == pytest.approx(expected, rel=0.1)

@@ -44,7 +44,7 @@ def reduced():
 
 
 def test_a_belt_that_hardly_shifts_says_little_of_the_shift_rate():
-    """Its torque has swung, so that the ratio stands still beside a large imbalance: the logarithm is scatter."""
+    """Its torque has swung, so that the ratio stands still with a large imbalance: the logarithm is scatter."""
     samples, z = synthetic(24)
     stalled = (samples.phase == 1) & (samples.run % 6 == 0)
     samples.values["x"][stalled] *= 1e-3

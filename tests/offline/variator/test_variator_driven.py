@@ -48,7 +48,7 @@ def unit():
 
 
 def held(ratio=0.9, tau_O=60.0, time=0.2, y=1.2, y_O=1.0):
-    """A settled state and a branch with steps of both clamping forces at its start."""
+    """A settled state and a branch with steps of the clamping forces at its start."""
     t = np.linspace(0.0, time, 101)
     one = np.ones_like(t)
     values = dict.fromkeys(COLUMNS, one) | {
@@ -180,7 +180,7 @@ def test_field_has_its_unit(unit, reduced):
     laws = RecordedLaws(reduced)
     expected = laws.flank_normal(0.9, 0.3, 0.1, F_O, 1.0)
     assert expected.shape == (4 * CELLS,)
-    length = 2.0 * CONSTANTS["length"]  # of both halves of the hump, whatever the arcs are
+    length = 2.0 * CONSTANTS["length"]  # of the two halves of the hump, whatever the arcs are
     assert 0.0 < expected.max() < 20.0 * F_O / length
     np.testing.assert_allclose(settled, expected, rtol=1e-3, atol=1e-6 * expected.max())
     np.testing.assert_allclose(laws.projected(expected, 0.9, F_O), expected, atol=1e-9 * expected.max())

@@ -17,7 +17,7 @@ from rtcvt.offline.pushbelt.spatial.tracking import Tracking, tracking, tracking
 pytestmark = pytest.mark.interpreted
 
 BELT, _, _, START = begun("OD", 0)
-RING = ring_model.ring(BELT)  # of both sets: forces scale, the kinematics are the same
+RING = ring_model.ring(BELT)  # of the two sets: forces scale, the kinematics are the same
 N_E, N_B = BELT.N_E, BELT.N_B
 GAP = 3e-4
 W = 3.0e4

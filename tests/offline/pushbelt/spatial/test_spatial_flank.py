@@ -1,4 +1,4 @@
-"""Flanks of both sides: the planar law by symmetry, action and reaction, the cone, power."""
+"""Flanks of the two sides: the planar law by symmetry, action and reaction, the cone, power."""
 
 from typing import Any, NamedTuple
 

@@ -326,7 +326,7 @@ def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own() 
     wrap = 2.0 * (np.pi - path.phi[0])
     rise = np.log((T - 0.5 * b.rhoA * v**2)[:, 0] / (T - 0.5 * b.rhoA * v**2)[:, 1])
     assert np.abs(rise) == pytest.approx(b.mu_R * shares * wrap, rel=0.1)
-    # the mean of both is that of one length: alike
+    # their mean is that of one length: equal
     assert T[0].mean() == pytest.approx(T[1].mean(), rel=0.02)
     assert slip[0] == pytest.approx(slip[1], rel=0.05)
     assert power[0] / power[1] == pytest.approx(3.0, rel=0.1)

@@ -171,8 +171,7 @@ def test_every_work_counts(furnished):
 
 @pytest.mark.interpreted
 def test_most_works_count_in_a_few_steps(furnished):
-    """Steps of 10 us after a kick of belt, pulleys, arm and a shaft that runs on; what a stuck wrap and a slow arm lose is
-    small. Measured: 3e-4."""
+    """Steps of 10 us after a kick; a stuck wrap and a slow arm lose little. Measured: 3e-4."""
     drive, rng = build(furnished, elements=30, step=1e-5), np.random.default_rng(1)
     x = Motion(*(part.copy() for part in drive.rest))
     x.v[:], x.w[:] = 0.02 * rng.standard_normal(x.v.shape), 3.0 * rng.standard_normal(x.w.shape)

@@ -158,8 +158,8 @@ def test_what_is_closed_too_far_opens_slowly() -> None:
     assert s.way[1] == pytest.approx(-2e-6, rel=1e-6)
 
 
-@pytest.mark.parametrize(("case", "row", "settled", "steps"), [("MED", 3, 0, 3), slow("MED", 3, 20, 100), slow("OD", 0, 20, 100),
-    slow("LOW", 0, 20, 100)])  # fmt: skip
+@pytest.mark.parametrize(("case", "row", "settled", "steps"),
+    [("MED", 3, 0, 3), slow("MED", 3, 20, 100), slow("OD", 0, 20, 100), slow("LOW", 0, 20, 100)])  # fmt: skip
 def test_the_laws_hold_at_every_step(case: str, row: int, settled: int, steps: int) -> None:
     """Gap, force and cone of every contact from the state alone: where the element's point is next, and its slip."""
     start = made(case, row, scheme="multirate")

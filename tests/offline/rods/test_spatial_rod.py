@@ -81,7 +81,7 @@ def test_damping_takes_power_but_none_from_a_turn() -> None:
 
 
 def test_a_free_rod_keeps_its_momenta_and_loses_what_the_damping_takes() -> None:
-    """Along a short step. It bends freely, since moments of bending keep the angular momentum up to second order only."""
+    """Along a short step. It bends freely: moments of bending keep the angular momentum up to second order in ds."""
     rod = sp.spatial_rod(5, 1.0, damping=(0.3, 0.2, 0.1), **SOFT | {"bend": (1e-12, 1e-12, 1e-12)})
     rng, m = np.random.default_rng(4), sp.mass(rod)
     q = straight(rod) + 0.03 * rng.standard_normal(sp.size(rod))
@@ -91,7 +91,7 @@ def test_a_free_rod_keeps_its_momenta_and_loses_what_the_damping_takes() -> None
         """Energy, momentum and angular momentum at the time t."""
         x, v = q.copy(), u.copy()
         sp.march(rod, x, v, 1.0 / m, np.zeros(q.size), t[0], 1)
-        r, angles, P, S = np.hstack([np.append(a, np.zeros(3)).reshape(-1, 6) for a in (x, m * v)]).reshape(-1, 4, 3).swapaxes(0, 1)
+        (r, angles), (P, S) = (np.append(a, np.zeros(3)).reshape(-1, 2, 3).swapaxes(0, 1) for a in (x, m * v))
         L = np.cross(r, P) + Rotation.from_euler("XYZ", angles).apply(S)
         return np.array([sum(sp.energies(rod, x, v)), *P.sum(axis=0), *L.sum(axis=0)])
 

@@ -223,7 +223,7 @@ def controller(x, u, p, data, w):
     )  # fmt: skip
     w[law + TAU_EST] += w[k + TAU_L]
     w_0 = numbers[OMEGA_0]
-    inverse = omega_d / w_0
+    inverse = omega_d / (w_0 * w_0)
     if abs(omega_d) > w_0:
         inverse = 1.0 / omega_d
     a = (u[KersU.W] - x[n + KersX.SHAFT]) / p[KersP.T_D]

@@ -367,6 +367,29 @@ def test_the_belt_starts_in_all_settings(stop: str, mode: int, taper: float | No
     assert flat.sd[-1, :, 3] == pytest.approx(one.sd[-1, :, 3], rel=1e-3)
 
 
+@pytest.mark.interpreted
+def test_a_belt_out_of_line_starts_along_its_path_and_as_stretched_as_in_its_plane() -> None:
+    """Rates of elements are those of a belt that moves on; rings slide until all pieces are longer alike, and elements
+    stay where they were on them."""
+    _, x, m, _ = prepare("MED", 3, 1, before=0, offset=2e-3)
+    y, h = lift(m, x), 1e-8
+    on, back = (lift(m, x._replace(q=x.q + step * x.u)).q for step in (h, -h))
+    np.testing.assert_allclose(y.u, (on - back) / (2.0 * h), atol=1e-6)
+    flat, nodes = x.q_R[:, :2], np.column_stack([y.left.q_R[:, :2], y.left.q_L[:, 0]])
+
+    def ahead(points: np.ndarray) -> np.ndarray:
+        return np.roll(points, -1, axis=0) - points
+
+    def place(points: np.ndarray, s: np.ndarray) -> np.ndarray:
+        k = s.astype(int)
+        return np.asarray(points[k] + (s - k)[:, None] * ahead(points)[k])
+
+    longer = np.linalg.norm(ahead(nodes), axis=1) - np.linalg.norm(ahead(flat), axis=1)
+    assert np.ptp(longer) < 0.5 * longer.mean()
+    slid = np.abs(nodes[:, :2] - flat).max()
+    assert np.abs(place(nodes[:, :2], y.left.s_R) - place(flat, x.s_R)).max() < 0.1 * slid
+
+
 @pytest.mark.slow
 def test_a_belt_out_of_line_starts_without_a_wave_of_tension() -> None:
     """What its strands are longer by is spread over the rings; else a strand would have 600 N more than the arcs."""

@@ -171,13 +171,14 @@ def test_every_work_counts(furnished):
 
 @pytest.mark.interpreted
 def test_most_works_count_in_a_few_steps(furnished):
-    """Steps of 10 us after a kick; a stuck wrap and a slow arm lose little. Measured: 3e-4."""
+    """Steps of 10 us after a kick; a stuck wrap and a slow arm lose little. Measured: 6e-5."""
     drive, rng = build(furnished, elements=30, step=1e-5), np.random.default_rng(1)
     x = Motion(*(part.copy() for part in drive.rest))
     x.v[:], x.w[:] = 0.02 * rng.standard_normal(x.v.shape), 3.0 * rng.standard_normal(x.w.shape)
     x.arms[:, 1], x.shafts[:, 0], x.shafts[:, 2] = 5.0, -300.0, 0.1
-    found = lacks(drive, x, np.full((12, x.w.size), x.w), np.full((12, x.w.size), -3.0), 1e-5, first=4)
-    assert found[None] < 5e-4
+    w = x.w * np.linspace(1.0, 1.3, 12)[:, None] ** 2
+    found = lacks(drive, x, w, np.full(w.shape, -3.0), 1e-5, first=4)
+    assert found[None] < 1e-4
     small = {("contact", "mu"), ("sheaves", "load_tau"), ("arms", "C"), ("arms", "M_F"), ("arms", "K_F")}
     for k in MUTATIONS:
         assert k[:2] in small or found[k] > 3.0 * found[None], k

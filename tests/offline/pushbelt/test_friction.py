@@ -108,7 +108,7 @@ def test_a_belt_with_more_friction_at_low_slip_has_more_in_its_flanks():
         w = hybrid.scratch(m, x, 1)
         for _ in stepping(m, x, w, one.inputs[1:], 100, 1e-6):
             pass
-        normal, along, outwards = w.flanks.points.force.T
+        normal, along, outwards, _ = w.flanks.points.force.T
         assert (np.hypot(along, outwards / b.cos_d) <= b.mu * (1.0 + rise) * normal * (1.0 + 1e-6)).all()
         mobilised.append(np.hypot(along, outwards)[normal > 50.0] / normal[normal > 50.0])
     assert np.percentile(mobilised[1], 95) > 1.05 * np.percentile(mobilised[0], 95)

@@ -1,7 +1,7 @@
 """Steps of the hybrid model in Python: what a step calls can be exchanged, and no law has a whole run compiled."""
 
 from collections.abc import Iterator
-from types import FunctionType, SimpleNamespace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,13 @@ def step_in_python() -> Any:
 
 def stepping(
     m: hy.Model, x: hy.State, w: hy.Scratch, inputs: np.ndarray, steps: int, dt: float, n_R: int = 1, rest: Any = None
-) -> Iterator[SimpleNamespace]:
+) -> Iterator[np.record]:
     """All steps of all plot steps; after each, the works of its plot step."""
     step = step_in_python()
     for n in range(len(inputs) - 1):
         hy.directions(x.q, w.elements.cs, w.elements.sn)
         hy.directions(x.q_R, w.ring.cs, w.ring.sn)
-        book = SimpleNamespace(**dict.fromkeys((*ledger.INPUTS, *ledger.LOSSES), 0.0))
+        book = ledger.books(np.zeros((1, len(ledger.WORKS)))).view(np.recarray)[0]
         for i in range(steps):
             b = inputs[n] + (i + 1) / steps * (inputs[n + 1] - inputs[n])
             step(m, x, w, b, dt, n_R, book, np.zeros(2) if rest is None else rest[n])
@@ -43,6 +43,6 @@ def stepped(
     for k, book in enumerate(stepping(m, x, w, inputs, steps, dt, n_R, out.rest)):
         n, i = divmod(k, steps)
         if i == steps - 1:
-            out.work[n] = list(vars(book).values())
+            out.work[n] = book.tolist()
             assert hy.frame(m, x, w, n, out, stocks[n])
     return out, len(inputs) - 1

@@ -215,6 +215,19 @@ def test_tilt_is_that_of_the_spans():
     assert math.sin(one.get("control.theta")) == pytest.approx((r[0] - r[1]) / 0.155)
 
 
+def test_the_law_is_continuous_where_it_fades_out():
+    """The rate of the tilt at a demand below and above control.w_0, to both directions."""
+    for w_0 in (5.0, -5.0):
+        one = instance("rigid", shaft__w=w_0, shaft__w_start=w_0, control__tau_des=math.copysign(2.0, w_0))
+        names, start, rates = [state.name for state in one.model.states], one.x.copy(), []
+        for share in (1.0 - 1e-8, 1.0 + 1e-8):
+            one.x[names.index("primary.w")] = share * start[names.index("primary.w")]
+            one.x[names.index("control.tau_d")] = one.get("control.tau_des")
+            rates.append(one.derivative()[names.index("control.rho")])
+        assert abs(rates[0]) > 1.0
+        assert rates[1] == pytest.approx(rates[0], rel=1e-5)
+
+
 @pytest.mark.parametrize("fidelity", FIDELITIES)
 def test_it_stands_still_and_turns_either_way(fidelity):
     one = instance(fidelity, shaft__w=0.0, shaft__w_start=0.0, ratio__start=1.5)

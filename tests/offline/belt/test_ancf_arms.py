@@ -13,7 +13,7 @@ from rtcvt.belt.reading import require_arms
 from rtcvt.belt.unit import ElementModel
 from rtcvt.kind import load_unit
 from rtcvt.offline.belt.ancf import axial_force
-from rtcvt.offline.belt.drive import build
+from rtcvt.offline.belt.drive import _in_span, build
 from rtcvt.offline.belt.results import Case, result
 from rtcvt.offline.belt.runs import changed
 from rtcvt.offline.belt.verification import compare
@@ -40,6 +40,8 @@ def test_at_rest_spring_and_belt_are_in_balance(unit):
     assert drive.rest_residual < 1e-6
     N, _, r = axial_force(drive.cable, drive.rest.q[None], drive.rest.v[None], 0.0)
     t = drive.rest.q[:, 2:] / np.linalg.norm(drive.rest.q[:, 2:], axis=1)[:, None]
+    middles = np.array([path.leaving(k) + 0.5 * path.span[k] * path.direction[k] for k in range(len(names))])
+    np.testing.assert_array_equal([_in_span(path, k, middles) for k in range(len(names))], np.eye(len(names)))
     moment, start = 0.0, build_belt(unit).instantiate()
     start.initialise()
     for span, sign in ((IDLER - 1, -1.0), (IDLER, 1.0)):

@@ -132,43 +132,56 @@ def mutated(drive, place, key, factor):
     )
 
 
-@pytest.mark.slow
-def test_every_work_counts(furnished):
-    """The same motion in accounts with wrong constants: none closes as the right one does (6e-6 of the work)."""
-    drive = build(furnished, elements=100, step=STEP)
-    x = Motion(*(part.copy() for part in drive.rest))
+def lacks(drive, x, w, tau, step, first=0):
+    """Largest unaccounted energy from step `first` on, by the work put in, in the right account and in wrong ones."""
     m, n, n_s, _ = x.contact.shape
     W, count = _work(x, drive.sheaves), np.zeros(N_COUNT, dtype=np.int64)
-    steps = round(0.045 / STEP)
-    w, tau = _inputs(
-        furnished, Scenario(name="swing", duration=0.045, inputs={"crank.w": SWING}), STEP * np.arange(1, steps + 1)
-    )
-    out = (
-        np.zeros((1, n, 4)),
-        np.zeros((1, n, 4)),
-        np.zeros((1, m, 4)),
-        np.zeros((1, 2, 4)),
-        np.zeros((1, m, n, n_s, 4)),
-    )
+    out = [np.zeros((1, *size, 4)) for size in ((n,), (n,), (m,), (2,), (m, n, n_s))]
     energy = np.zeros((1, len(columns())))
     given = {None: (drive.cable, drive.contact, drive.sheaves)} | {k: mutated(drive, *k) for k in MUTATIONS}
     accounts = {k: (*given[k], ledger(m, n, n_s)) for k in given}
     rows = {k: [] for k in given}
-    for step in range(steps + 1):
-        if step:
-            at = slice(step - 1, step)
+    for k in range(len(w) + 1):
+        if k:
+            at = slice(k - 1, k)
             done = march(
-                drive.cable, drive.contact, drive.sheaves, x, Numerics(STEP), w[at], tau[at], 1, *out, energy, W, count
+                drive.cable, drive.contact, drive.sheaves, x, Numerics(step), w[at], tau[at], 1, *out, energy, W, count
             )
             assert done == 1
-        for k, (cable, contact, s, account) in accounts.items():
-            book(cable, contact, s, x, STEP if step else 0.0, account, W.contact[0])
-            rows[k].append(np.concatenate([account.stored, account.work]))
+        if k < first:
+            continue
+        for key, (cable, contact, s, account) in accounts.items():
+            book(cable, contact, s, x, step if k > first else 0.0, account, W.contact[0])
+            rows[key].append(np.concatenate([account.stored, account.work]))
     work = rows[None][-1][columns().index("energy.input")]
-    lacks = {k: np.abs(unaccounted(np.array(rows[k]))).max() / work for k in given}
-    assert lacks[None] < 5e-5
+    return {k: np.abs(unaccounted(np.array(rows[k]))).max() / work for k in given}
+
+
+@pytest.mark.slow
+def test_every_work_counts(furnished):
+    """The same motion in accounts with wrong constants: none closes as the right one does (6e-6 of the work)."""
+    drive = build(furnished, elements=100, step=STEP)
+    scenario = Scenario(name="swing", duration=0.045, inputs={"crank.w": SWING})
+    inputs = _inputs(furnished, scenario, STEP * np.arange(1, round(0.045 / STEP) + 1))
+    found = lacks(drive, Motion(*(part.copy() for part in drive.rest)), *inputs, STEP)
+    assert found[None] < 5e-5
     for k in MUTATIONS:
-        assert lacks[k] > 3.0 * lacks[None], k
+        assert found[k] > 3.0 * found[None], k
+
+
+@pytest.mark.interpreted
+def test_most_works_count_in_a_few_steps(furnished):
+    """Steps of 10 us after a kick; a stuck wrap and a slow arm lose little. Measured: 6e-5."""
+    drive, rng = build(furnished, elements=30, step=1e-5), np.random.default_rng(1)
+    x = Motion(*(part.copy() for part in drive.rest))
+    x.v[:], x.w[:] = 0.02 * rng.standard_normal(x.v.shape), 3.0 * rng.standard_normal(x.w.shape)
+    x.arms[:, 1], x.shafts[:, 0], x.shafts[:, 2] = 5.0, -300.0, 0.1
+    w = x.w * np.linspace(1.0, 1.3, 12)[:, None] ** 2
+    found = lacks(drive, x, w, np.full(w.shape, -3.0), 1e-5, first=4)
+    assert found[None] < 1e-4
+    small = {("contact", "mu"), ("sheaves", "load_tau"), ("arms", "C"), ("arms", "M_F"), ("arms", "K_F")}
+    for k in MUTATIONS:
+        assert k[:2] in small or found[k] > 3.0 * found[None], k
 
 
 @pytest.mark.slow

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from rtcvt.belt.friction import T_S
 from rtcvt.belt.unit import Patch, Sliding
 from rtcvt.cli import app
 from rtcvt.kind import load_unit
 from rtcvt.offline.belt.audit import ALLOWED, strayed
 from rtcvt.offline.belt.drive import build, simulate, spans
-from rtcvt.offline.belt.friction import DIRECTIONS
+from rtcvt.offline.belt.friction import DIRECTIONS, approach, place_friction, sliding
 from rtcvt.offline.belt.results import Case, result
 from rtcvt.offline.belt.rigid_elements import at_rest
 from rtcvt.offline.belt.runs import changed
@@ -59,6 +60,23 @@ def capstan(run):
     grip = run.drive.path.wrap[IDLER] * unit.pulleys["idler"].radius / unit.line_radius[IDLER]
     rim = unit.pulleys["idler"].radius * abs(run.turning[late, IDLER, 1].mean())
     return math.log(high / low) / grip, v.mean() * unit.pulleys["idler"].radius / unit.line_radius[IDLER] - rim
+
+
+@pytest.mark.interpreted
+def test_coefficients_follow_the_speed_by_their_table_and_a_patch_its_rim():
+    """A table, a lag of T_s, and a patch from 0.1 to 0.15 turns; directions are counted from -half a turn."""
+    mu, law = sliding([0.5], FALLS.v, FALLS.share, np.array([[0.0, 0.1, 0.05, 0.6]]), np.zeros(0))
+    found, v, B = [mu.copy(), mu.copy()], np.zeros_like(mu), mu.shape[1]
+    for phi, coefficients in zip((0.0, 2.0 * math.pi * 7.0 / B), found, strict=True):
+        place_friction(law, v, np.array([phi]), coefficients)
+    assert found[0][0, [round(0.625 * B), round(0.7 * B)]] == pytest.approx([0.2, 0.5])
+    np.testing.assert_allclose(found[1], np.roll(found[0], 7, axis=1), atol=1e-12)
+    slides = np.full((1, B, 2), [2.0, 3.0])
+    for _ in range(2):
+        approach(0.5 * T_S, slides, v)
+    assert v == pytest.approx(1.5 * (1.0 - math.exp(-1.0)))
+    place_friction(law._replace(rims=np.zeros((0, 4))), v, np.zeros(1), mu)
+    assert mu == pytest.approx(0.5 * np.interp(v, FALLS.v, FALLS.share))
 
 
 @pytest.mark.slow

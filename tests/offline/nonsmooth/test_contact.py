@@ -43,7 +43,6 @@ def assert_laws_hold(p, solution, tolerance=1e-7):
             np.testing.assert_allclose(T, -most * slip / speed, atol=1e-5 * max(most, 1.0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 @pytest.mark.parametrize("d", [0, 1, 2])
 @pytest.mark.parametrize("mu", [0.0, 0.2, 0.6])
@@ -68,7 +67,6 @@ def test_solvers_agree(d):
         np.testing.assert_allclose(a.gamma, b.gamma, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_without_friction_it_is_a_linear_complementarity_problem():
     rng = np.random.default_rng(4)
     for n in (1, 4, 20):
@@ -106,7 +104,6 @@ def test_planar_friction_against_lemke():
             np.testing.assert_allclose(solve(p).L, exact, atol=1e-7 * max(np.abs(exact).max(), 1.0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 def test_bilateral_contacts_pull_and_their_friction_uses_the_amount(solve):
     """A joint that is pulled apart: normal impulse -2, friction at most 0.25 * 2."""
@@ -114,7 +111,6 @@ def test_bilateral_contacts_pull_and_their_friction_uses_the_amount(solve):
     np.testing.assert_allclose(solve(p).L, [-2.0, -0.5], atol=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 def test_lower_bound_is_kept(solve):
     p = contact_problem(np.eye(2), [0.0, 1.0], [0.5], [3.0])
@@ -145,7 +141,6 @@ def test_newton_has_the_derivative_of_the_proximal_equations(d):
     np.testing.assert_allclose(J, difference, atol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 def test_constraints_that_cannot_be_met_are_an_error(solve):
     """Two joints in one place with different speeds."""
@@ -177,7 +172,6 @@ def chain(rng, n, d, mu):
     return contact_problem(G, rng.normal(size=m), np.full(n, mu), np.zeros(n)), sparse
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("d", [0, 1, 2])
 @pytest.mark.parametrize(("mu", "band"), [(0.05, 60), (0.3, 60), (0.3, 1)])
 def test_sparse_rows_give_what_the_dense_matrix_gives(d, mu, band):

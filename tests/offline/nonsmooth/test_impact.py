@@ -55,7 +55,7 @@ def test_three_equal_balls_tell_the_laws_apart():
     np.testing.assert_allclose(poisson, [1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0], atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize("law", LAWS)
 def test_oblique_impact_of_a_point(law):
     """Friction impulse mu L_N while the point slips on; with mu large it stops tangentially."""
@@ -90,7 +90,7 @@ def test_newtons_law_never_creates_energy_with_one_coefficient(d, e):
             assert change == pytest.approx(bound, abs=1e-8 * (u @ M @ u))
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 def test_poissons_law_never_creates_energy_without_friction(e):
     rng = np.random.default_rng(12)
@@ -100,7 +100,7 @@ def test_poissons_law_never_creates_energy_without_friction(e):
         assert after @ M @ after <= (u @ M @ u) * (1.0 + 1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_unlike_coefficients_can_create_energy_and_it_is_seen():
     """Kane and Levinson's paradox: e_N = 1, e_T = 0, and friction that keeps a body from slipping back.
 

@@ -140,7 +140,7 @@ def rocking():
     return integrate(rectangle(B, H, 1.0, mu=2.0), 0.0, tilted(B, H, THETA_0), np.zeros(3), 1.2, 6000)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_rocking_block_loses_housners_share_of_speed_at_each_impact(rocking):
     """Angular momentum about the new corner: ratio 1 - (3/2) sin^2 alpha, Housner 1963, eq. (12)."""
     changes = np.flatnonzero(np.diff(np.sign(rocking.q[:, 2])) != 0)
@@ -150,7 +150,7 @@ def test_rocking_block_loses_housners_share_of_speed_at_each_impact(rocking):
         assert ratio == pytest.approx(1.0 - 1.5 * np.sin(ALPHA) ** 2, rel=0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize("phi", np.linspace(0.1, 1.5, 8))
 @pytest.mark.parametrize("spin", [0.0, 1.5])
 def test_painleve_rod_in_its_safe_range(phi, spin):
@@ -238,7 +238,7 @@ def test_error_follows_the_square_root_of_the_tolerance():
     assert observed_order(TOLERANCES, lengths) == pytest.approx(-0.5, abs=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize("law", LAWS)
 def test_control_keeps_its_order_through_impacts(law):
     errors = []
@@ -249,7 +249,7 @@ def test_control_keeps_its_order_through_impacts(law):
     assert observed_order(TOLERANCES, errors) == pytest.approx(0.5, abs=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize("law", LAWS)
 def test_gap_control_bounds_the_penetration_by_the_tolerance(law):
     """Fixed steps of the same mean size penetrate by |v| dt, tens of times more."""
@@ -303,13 +303,13 @@ def test_random_systems_without_load_never_gain_energy(e, d):
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_unreachable_tolerance_raises_and_says_what_to_do():
     with pytest.raises(ConvergenceError, match="lower dt_min or raise the tolerance"):
         integrate_controlled(oscillator(), 0.0, [1.0], [0.0], 1.0, 1e-10, 1e-2, 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_runaway_is_an_error():
     """Explicit steps far beyond the stability limit end with a message, not with NaN."""
     with pytest.raises(ConvergenceError, match="shorter steps"), np.errstate(all="ignore"):

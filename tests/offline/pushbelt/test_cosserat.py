@@ -79,7 +79,6 @@ def beam_of(R: co.Cosserat, q: Array, u: Array) -> tuple[rg.Ring, Array, Array]:
     return rg.ring(BELT)._replace(l=R.l), q_R, u_R
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rcm", "cosserat"])
 def test_points_velocities_and_loads_belong_to_one_curve(kind: str) -> None:
     rod, rng, h = co.cosserat(BELT), np.random.default_rng(3), 1e-6
@@ -109,7 +108,6 @@ def test_points_velocities_and_loads_belong_to_one_curve(kind: str) -> None:
     assert not held.any()
 
 
-@pytest.mark.slow
 def test_the_rod_has_a_smooth_contour_which_is_that_of_the_beam_of_its_nodes() -> None:
     R, rng = co.cosserat(BELT), np.random.default_rng(3)
     q, u = circle(R, rng), rng.standard_normal((R.N_B, 3)) * [1.0, 1.0, 0.0]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from marks import slow
 from scipy.optimize import minimize_scalar
 
 from rtcvt.offline.pushbelt.contact import flank
@@ -163,7 +162,7 @@ def friction(b: Any, v: Any, n: Any, N: float) -> Any:
     return -N * secant(Coulomb(b.mu, b.v_mu), tangential @ tangential) * tangential
 
 
-@pytest.mark.parametrize("law", [LAW, slow(Stribeck(BELT.mu, 0.3, 0.05, BELT.v_mu))])
+@pytest.mark.parametrize("law", [LAW, Stribeck(BELT.mu, 0.3, 0.05, BELT.v_mu)])
 @pytest.mark.parametrize("v_mu", [1e-6, 2e-4, 1e-1])
 def test_slip_of_one_point_is_that_of_the_whole_solve(law, v_mu):
     """From any trial velocity, far or near, and for no slip."""

@@ -77,7 +77,7 @@ def test_forces_are_the_gradient_of_the_energy() -> None:
     assert np.all(np.abs(F + gradient) < 1e-6 * scale)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_held_loads_turn_with_the_ring() -> None:
     """Their power at a motion that turns with the ring stays, and so do their moments."""
     R, rng = make(24), np.random.default_rng(8)
@@ -95,7 +95,7 @@ def test_held_loads_turn_with_the_ring() -> None:
     np.testing.assert_array_equal(turned[:, rg.QL :], load[:, rg.QL :])
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_power_of_held_loads_is_that_of_the_nodes_forces() -> None:
     R, rng = make(24), np.random.default_rng(9)
     q, u = crumpled(R, rng), rng.standard_normal((24, rg.NQ))
@@ -108,7 +108,7 @@ def test_power_of_held_loads_is_that_of_the_nodes_forces() -> None:
     assert sum(rg.power(R, at, rate, held, 0.0)) == pytest.approx(np.sum((F - own) * u), rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_the_curve_joins_at_the_nodes_and_is_deflected_at_its_quarters() -> None:
     R = make(12)
     q = crumpled(R, np.random.default_rng(5))

@@ -32,7 +32,7 @@ def test_order_on_a_circle(kind: str, order: float) -> None:
     assert errors[-1] < (3e-6 if kind == "spline" else 2e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kind", ["spline", "local"])
 @pytest.mark.parametrize("closed", [True, False])
 def test_it_goes_through_the_vertices_and_adds_up_to_one(kind: str, closed: bool) -> None:
@@ -69,12 +69,12 @@ def test_loads_have_the_power_of_the_contour(kind: str, closed: bool) -> None:
         assert ct.push(c, q, s, (2.0, -3.0), 0.7) @ u == pytest.approx(2.0 * v[0] - 3.0 * v[1] + 0.7 * omega, abs=1e-8)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_unknown_contour() -> None:
     refused("contour", lambda: ct.contour(rod(8), "quintic"))
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_start_is_that_of_the_print() -> None:
     """(6.101), (6.105) on the upper strand, (6.107), (6.111) on the primary arc; (6.113), (6.119), (6.123)."""
     d_A, N, v = 0.155, 104, -12.0

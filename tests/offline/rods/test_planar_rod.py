@@ -44,7 +44,7 @@ def test_forces_and_stiffness_are_derivatives_of_the_energy(name: str) -> None:
     np.testing.assert_allclose(K, -derivative(lambda q: force(rod, q)[0], q, 1e-6).T, atol=1e-7 * K.max())
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_damping_conserves_momentum_and_takes_what_the_forces_take() -> None:
     """Also the angular momentum of a stretched rod, which the rate of strain of (6.79) would not conserve."""
     rod = pl.planar_rod(9, 1.0, closed=True, damping=(2.0, 0.7), **SOFT)
@@ -94,7 +94,7 @@ def elastica(load: float) -> tuple[float, float]:
     return float(np.sqrt(2.0 * np.sin(slope) / load)), float(down)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize("load", [1.0, 5.0, 10.0])
 def test_cantilever_under_end_load_is_the_elastica(load: float) -> None:
     """Second order in the length of an edge, and as exact as a rod with EA = GA = 1e7 EI/L^2 can be."""
@@ -111,7 +111,7 @@ def test_cantilever_under_end_load_is_the_elastica(load: float) -> None:
     assert order(errors) == pytest.approx(2.0, abs=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_shear_and_extension_of_a_cantilever() -> None:
     """Small loads: tip P L^3/(3 EI) + P L/GA across (Timoshenko), P L/EA along, with order two."""
     errors = []
@@ -126,7 +126,7 @@ def test_shear_and_extension_of_a_cantilever() -> None:
     assert order(errors) == pytest.approx(2.0, abs=0.15)
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize("GA", [200.0, 1e6])
 def test_column_buckles(GA: float) -> None:
     """Pinned column of Reissner's rod: P (1 - P/EA + P/GA) = pi^2 EI/L^2 (Euler when EA, GA are large)."""

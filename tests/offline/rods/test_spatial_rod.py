@@ -11,7 +11,7 @@ from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import spatial as sp
 from rtcvt.offline.rods.statics import frequencies
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.interpreted
 
 SOFT = dict(strain=(5e3, 2e3, 1.5e3), bend=(0.7, 1.4, 1.0), rhoA=0.3, rhoI=(5e-4, 3e-4, 2e-4))
 
@@ -80,6 +80,26 @@ def test_damping_takes_power_but_none_from_a_turn() -> None:
     assert force(damped, q, spin)[1] < 1e-20 * power
 
 
+def test_a_free_rod_keeps_its_momenta_and_loses_what_the_damping_takes() -> None:
+    """Along a short step. It bends freely: moments of bending keep the angular momentum up to second order in ds."""
+    rod = sp.spatial_rod(5, 1.0, damping=(0.3, 0.2, 0.1), **SOFT | {"bend": (1e-12, 1e-12, 1e-12)})
+    rng, m = np.random.default_rng(4), sp.mass(rod)
+    q = straight(rod) + 0.03 * rng.standard_normal(sp.size(rod))
+    u = 20.0 * rng.standard_normal(q.size)
+
+    def kept(t: np.ndarray) -> np.ndarray:
+        """Energy, momentum and angular momentum at the time t."""
+        x, v = q.copy(), u.copy()
+        sp.march(rod, x, v, 1.0 / m, np.zeros(q.size), t[0], 1)
+        (r, angles), (P, S) = (np.append(a, np.zeros(3)).reshape(-1, 2, 3).swapaxes(0, 1) for a in (x, m * v))
+        L = np.cross(r, P) + Rotation.from_euler("XYZ", angles).apply(S)
+        return np.array([sum(sp.energies(rod, x, v)), *P.sum(axis=0), *L.sum(axis=0)])
+
+    rates = derivative(kept, np.zeros(1), 1e-7)[:, 0]
+    assert rates[0] == pytest.approx(-force(rod, q, u)[1], rel=1e-4)
+    np.testing.assert_allclose(rates[1:], 0.0, atol=1e-5)
+
+
 def test_torsion_of_a_bar_is_exact() -> None:
     rod = sp.spatial_rod(10, 1.0, held=((0.0, 0.0, 0.0), None), **SOFT)
     load = np.zeros(sp.size(rod))
@@ -121,6 +141,7 @@ def test_ring_frequencies_in_and_out_of_the_plane(n: int) -> None:
     assert order(errors) == pytest.approx(2.0, abs=0.15)
 
 
+@pytest.mark.slow
 def test_curved_cantilever_of_bathe_and_bolourchi() -> None:
     """45 degrees of radius 100, 600 across the plane; published tips: Bathe and Bolourchi (1979) (-13.4, -23.5, 53.4),
     Wang et al. (2015) (-13.5, -23.7, 53.4), with nu = 0 and GI_0 = EI as there."""
@@ -185,6 +206,7 @@ def princeton(N: int, P: float, theta: float) -> np.ndarray:
     return q[-3:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theta", [30.0, 60.0])
 def test_princeton_beam(theta: float) -> None:
     """Largest load, 13.345 N: the solution of the continuous rod, with order two."""
@@ -205,6 +227,7 @@ def turned(q: np.ndarray, R: Rotation) -> np.ndarray:
     return out
 
 
+@pytest.mark.slow
 def test_free_flight_keeps_energy_and_linear_momentum() -> None:
     """A tumbling, twisted bar: Runge-Kutta, order four or better in the step."""
     rod = sp.spatial_rod(8, 1.0, **SOFT)

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from marks import slow
 from pushbelt_starts import begun
 
 from rtcvt.offline.pushbelt.contact import flank as planar
@@ -62,7 +61,7 @@ def setting(seed: int, size: float) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     return q, u, f, s, sd
 
 
-@pytest.mark.parametrize("n_p", [slow(1), 2])
+@pytest.mark.parametrize("n_p", [1, 2])
 def test_symmetric_elements_move_as_the_planar_ones(n_p: int) -> None:
     q, u, f, s, sd = setting(1, 0.0)
     found = solve(q, u, f, s, sd, n_p, LAW)
@@ -85,7 +84,7 @@ def test_symmetric_elements_move_as_the_planar_ones(n_p: int) -> None:
     np.testing.assert_allclose(found.power, power, rtol=1e-5, atol=1e-5 * power.max())
 
 
-@pytest.mark.parametrize("n_p", [slow(1), 2])
+@pytest.mark.parametrize("n_p", [1, 2])
 def test_what_elements_gain_the_sheaves_lose(n_p: int) -> None:
     """Force along the shaft and the moment about it, by pulley."""
     q, u, f, s, sd = setting(2, 1.0)

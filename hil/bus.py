@@ -41,7 +41,7 @@ import cantools
 import numpy as np
 from cantools.database.can import Message, Signal
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.hil.dbc import CLASSIC, is_fd, size_of
 from rtcvt.hil.multicast import MulticastBus
 from rtcvt.scenario import Fault
@@ -74,15 +74,13 @@ def open_bus(channel: str, fd: bool = False) -> can.BusABC:
         raise InputError("--can", "", channel, f"INTERFACE:CHANNEL with one of {', '.join(INTERFACES)}")
     if interface == "socketcan":
         _require_up(name, channel, fd)
-    try:
+    kinds = (*BUS_ERRORS, can.CanInterfaceNotImplementedError, ValueError)
+    allowed = "an interface that can be opened"
+    with AsInputError(kinds, "--can", "", channel, lambda e: f"{allowed}: {e}", passing=InputError):
         if interface == "udp_multicast":
             return MulticastBus(name)
         more: dict[str, Any] = {"fd": fd} if interface == "socketcan" else {}
         return can.Bus(interface=interface, channel=name, **more)
-    except InputError:
-        raise
-    except (*BUS_ERRORS, can.CanInterfaceNotImplementedError, ValueError) as error:
-        raise InputError("--can", "", channel, f"an interface that can be opened: {error}") from None
 
 
 def _require_up(name: str, channel: str, fd: bool) -> None:

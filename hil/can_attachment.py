@@ -32,7 +32,7 @@ import cantools
 import numpy as np
 from cantools.database.can import Database, Message, Signal
 
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.files import names, read_text, require_regular
 from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, idle, open_bus, pages, quantum, reach, require_usable
 from rtcvt.hil.dbc import (
@@ -75,19 +75,15 @@ def read_database(path: Path) -> Database:
     InputError
         There is none, or it cannot be read.
     """
-    try:
+    with AsInputError(InputError, "--dbc", "", str(path), lambda e: e.parts[3]):
         require_regular(path)
-    except InputError as error:
-        raise InputError("--dbc", "", str(path), error.parts[3]) from None
-    try:
+    with AsInputError(
+        Exception, "--dbc", "", str(path), lambda e: f"a CAN database that cantools reads: {e}", passing=InputError
+    ):  # cantools raises many kinds
         if path.suffix.lower() in (".kcd", ".arxml", ".sym", ".cdd"):
             found = cantools.database.load_file(path, strict=False)
         else:
             found = _parsed(read_text(path, foreign=True))
-    except InputError:
-        raise
-    except Exception as error:  # cantools raises many kinds
-        raise InputError("--dbc", "", str(path), f"a CAN database that cantools reads: {error}") from None
     if not isinstance(found, Database):
         raise InputError("--dbc", "", str(path), "a database of CAN messages")
     return found

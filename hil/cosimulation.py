@@ -30,7 +30,7 @@ from fmpy.fmi2 import FMU2Slave, defaultCallbacks, fmi2CallbackFunctions, fmi2Ca
 from fmpy.fmi3 import FMU3Slave, fmi3LogMessageCallback
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.hil.importer import NUMBERS, Fmu, Ticks
 from rtcvt.hil.loop import Loop, Messages, Transfer
 from rtcvt.hil.native.build import available
@@ -543,16 +543,16 @@ def _lenient(base: Any, fmu: Fmu) -> Any:
 
 
 def _load(fmu: Fmu) -> FMU2Slave | FMU3Slave:
-    try:
-        with chdir("."):  # FMPy stays in the library's folder if loading fails
-            return _lenient(FMU2Slave if fmu.fmi == 2 else FMU3Slave, fmu)(
-                guid=fmu.description.guid,
-                modelIdentifier=fmu.description.coSimulation.modelIdentifier,
-                unzipDirectory=fmu.folder,
-                libraryPath=str(fmu.library),
-            )
-    except Exception as error:  # FMPy raises Exception
-        raise InputError(fmu.file, fmu.library.name, None, f"the library cannot be used here: {error}") from None
+    usable = AsInputError(
+        Exception, fmu.file, fmu.library.name, None, lambda e: f"the library cannot be used here: {e}"
+    )
+    with usable, chdir("."):  # FMPy raises Exception, and stays in the library's folder if loading fails
+        return _lenient(FMU2Slave if fmu.fmi == 2 else FMU3Slave, fmu)(
+            guid=fmu.description.guid,
+            modelIdentifier=fmu.description.coSimulation.modelIdentifier,
+            unzipDirectory=fmu.folder,
+            libraryPath=str(fmu.library),
+        )
 
 
 def _release(instance: FMU2Slave | FMU3Slave, unload: bool = True) -> None:

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import opened
 from rtcvt.files.hdf5 import MARK, hashed
 from rtcvt.files.names import mapped
@@ -169,19 +169,17 @@ def read_mdf(path: Path) -> Recording:
     n = _mdf_rows(path)
     from asammdf import MDF
 
-    try:
-        with MDF(path) as mdf:
-            text = mdf.header.description
-            attributes: dict[str, Any] = json.loads(text) if text.startswith("{") else {"comment": text}
-            names = attributes.pop("names", {})
-            found = {names.get(s.name, s.name): s for s in mdf.iter_channels(skip_master=True)}
-            time = mdf.get_master(0) if mdf.groups else np.zeros(0)
-            unit_file: bytes | str = b""
-            for place, attachment in enumerate(mdf.attachments):
-                if attachment.file_name == "unit.toml":
-                    unit_file = mdf.extract_attachment(index=place)[0]
-    except Exception as error:  # asammdf raises many kinds
-        raise InputError(path, "", None, f"an MDF recording ({error})") from None
+    # asammdf raises many kinds
+    with AsInputError(Exception, path, "", None, lambda e: f"an MDF recording ({e})"), MDF(path) as mdf:
+        text = mdf.header.description
+        attributes: dict[str, Any] = json.loads(text) if text.startswith("{") else {"comment": text}
+        names = attributes.pop("names", {})
+        found = {names.get(s.name, s.name): s for s in mdf.iter_channels(skip_master=True)}
+        time = mdf.get_master(0) if mdf.groups else np.zeros(0)
+        unit_file: bytes | str = b""
+        for place, attachment in enumerate(mdf.attachments):
+            if attachment.file_name == "unit.toml":
+                unit_file = mdf.extract_attachment(index=place)[0]
     signals = {name: Signal(np.asarray(s.samples, float)[:n], s.unit, s.comment or "") for name, s in found.items()
                if len(s.samples) == len(time) and np.asarray(s.samples).ndim == 1}  # fmt: skip
     return Recording(

@@ -23,7 +23,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError
 from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import Command, Ending, bin_edges
 from rtcvt.hil.rig import NEVER, Attachment, Running
@@ -74,10 +74,8 @@ def live_page(port: int, opened: Callable[[str], None]) -> Callable[[Fmu, Scenar
         def prepare(running: Running) -> Iterator[None]:
             ended = threading.Event()
             token = secrets.token_urlsafe(16)
-            try:
+            with AsInputError(OSError, "--live", "", port, lambda e: f"a port that is free: {e.strerror}"):
                 server = _Server((LOCAL[0], port), _Page(running, fmu.file, token, ended, served))
-            except OSError as error:
-                raise InputError("--live", "", port, f"a port that is free: {error.strerror}") from None
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
             thread.start()
             opened(f"http://{LOCAL[0]}:{server.server_address[1]}/?token={token}")

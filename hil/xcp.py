@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError
 from rtcvt.fmu.a2l import HOST, MAX_CTO, MAX_DTO, MAX_ENTRY, a2l, cycle, interface
 from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import HEAD
@@ -71,10 +71,8 @@ def xcp_attachment(port: int, save: Path | None = None) -> Callable[[Fmu, Scenar
 
         @contextmanager
         def prepare(running: Running) -> Iterator[None]:
-            try:
+            with AsInputError(OSError, "--xcp", "", port, lambda e: f"a port that is free: {e.strerror}"):
                 server = socket.create_server((HOST, port))
-            except OSError as error:
-                raise InputError("--xcp", "", port, f"a port that is free: {error.strerror}") from None
             slave = _Slave(running, server, fmu.description.modelName, counts)
             try:
                 with slave.served():

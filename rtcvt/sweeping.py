@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import processes, quantity
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.files import goes_on_with, opened
 from rtcvt.files.hdf5 import refused, require_bounded
 from rtcvt.kernel import FAILED, SATURATED
@@ -164,10 +164,8 @@ def _axis(model: Model, name: str, given: Values, two: bool) -> Axis:
         raise InputError("sweep", name, str(given), "a grid over its choices")
 
     def si(value: float | str) -> float:
-        try:
+        with AsInputError(ValueError, "sweep", name, value, str):
             number = v.choice(value) if v.choices else quantity.to_si(value, v.unit)
-        except ValueError as error:
-            raise InputError("sweep", name, value, str(error)) from None
         return (
             v.checked(number, "sweep", value if isinstance(value, str) else None)
             if v.causality == "parameter"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, ask_about_friction, near, too
+from rtcvt.errors import AsInputError, InputError, ask_about_friction, near, too
 from rtcvt.model import Books, Causality, Variable
 
 STORED, SUPPLY, POWER, LOSS, HELD_LOSS, MOTION = Books  # for `Row.books`
@@ -251,10 +251,8 @@ def given_values(source: str, given: Mapping[str, float | str], rows: Iterable[R
     require_keys(source, given, {key: place.row for key, place in known.items()})
     for key, place in known.items():
         row, value = place.row, given[key]
-        try:
+        with AsInputError(ValueError, source, f"parameters.{key}", value, str):
             number = quantity.of_machine(value, row.unit)
-        except ValueError as error:
-            raise InputError(source, f"parameters.{key}", value, str(error)) from None
         if row.minimum is not None and number < row.minimum:
             raise InputError(source, f"parameters.{key}", value, f"at least {quantity.shown(row.minimum, row.unit)}")
         if row.maximum is not None and number > row.maximum:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from rtcvt.cli import completion
 from rtcvt.cli.console import Json, arg, assignments, command, fail, opt, out, say, say_limits, seconds, write_figures
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import opened_archive
 
 if TYPE_CHECKING:
@@ -370,10 +370,8 @@ def numbers(pairs: list[str] | None, option: str) -> dict[str, float]:
     """Texts ``NAME=NUMBER`` of an option as numbers, each in its variable's unit; `InputError` if one is none."""
     values = {}
     for name, text in assignments(pairs, option).items():
-        try:
+        with AsInputError(ValueError, option, name, text, "a number in the variable's unit"):
             values[name] = float(str(text) if str(text).isascii() else "")
-        except ValueError:
-            raise InputError(option, name, text, "a number in the variable's unit") from None
         if not np.isfinite(values[name]):
             raise InputError(option, name, text, "a finite number")
     return values

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import opened
 
 BLOCK = 512  # [bytes] of the user block
@@ -265,10 +265,8 @@ def text_in(file: h5py.File, name: str) -> str:
     found = data[()]
     if not isinstance(found, bytes):  # an empty one
         return ""
-    try:
+    with AsInputError(UnicodeDecodeError, file.filename, name, None, "a text in UTF-8"):
         return found.decode()
-    except UnicodeDecodeError:
-        raise InputError(file.filename, name, None, "a text in UTF-8") from None
 
 
 @contextmanager

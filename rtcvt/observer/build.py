@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.kind import Unit, load_unit
 from rtcvt.model import STATE_OF_FMU, Model, Variable
 from rtcvt.network.generate import module_of, text_without
@@ -122,10 +122,8 @@ class _Writer:
         self.observer, self.part = observer, part
         self.table, self.data = Table(), Constants(D)
         self.rest = part.instantiate()
-        try:
+        with AsInputError(InputError, observer.source, "of", observer.of, str):
             self.rest.initialise()
-        except InputError as error:
-            raise InputError(observer.source, "of", observer.of, str(error)) from None
         known = {name: self.variable("drift", name, "parameter", "input") for name in observer.drift}
         self.drifting = sorted(known.values(), key=lambda v: v.causality != "parameter")
         for v in self.drifting:
@@ -143,19 +141,15 @@ class _Writer:
 
     def variable(self, key: str, name: str, *causalities: str) -> Variable:
         """A variable of the unit that the table `key` of the file names."""
-        try:
+        with AsInputError(InputError, self.observer.source, f"{key}.{name}", None, lambda e: e.parts[3]):
             return self.part.variable(name, *causalities)
-        except InputError as error:
-            raise InputError(self.observer.source, f"{key}.{name}", None, error.parts[3]) from None
 
     def quantity(
         self, key: str, v: Variable, value: Quantity, least: float = 0.0, what: str = "a standard deviation"
     ) -> float:
         """A number [SI]; `key` names it in the file."""
-        try:
+        with AsInputError(ValueError, self.observer.source, key, value, str):
             found = quantity.to_si(value, v.unit)
-        except ValueError as error:
-            raise InputError(self.observer.source, key, value, str(error)) from None
         if not least <= found < UNBOUNDED:
             allowed = f"{what} of {v.unit}, from {least:g} and below {UNBOUNDED:g}"
             raise InputError(self.observer.source, key, value, allowed)

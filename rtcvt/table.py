@@ -48,6 +48,16 @@ class Row(NamedTuple):
     books: Books | None = None  # of an output: its role in the energy balance
     floor: str = ""  # of a parameter: another one that it is not below
 
+    @classmethod
+    def speed(cls, name: str, text: str) -> "Row":
+        """The row of an angular speed that is shown in revolutions per minute."""
+        return cls(name, "rad/s", text, nominal=100.0, display="rpm")
+
+    @classmethod
+    def flag(cls, name: str, text: str) -> "Row":
+        """The row of a Boolean."""
+        return cls(name, "1", text, boolean=True)
+
 
 TINY = 1e-9  # least value of a quantity that must be above zero
 TOO_COARSE = Row(

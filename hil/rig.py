@@ -18,7 +18,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -416,7 +416,9 @@ def _drive(job: _Job, statistics: "_Statistics", recording: "_Kept", running: Ru
             recording.append(kept)
 
     supply()
-    with _entered(job.attachments, running):
+    with ExitStack() as prepared:
+        for attachment in job.attachments:
+            prepared.enter_context(attachment.prepare(running))
         running.host.start()
         try:
             while loop.state is Ending.RUNNING and not loop.asked_to_stop:
@@ -479,15 +481,6 @@ def _left_alone_if_empty(kept: _Kept, path: Path | None, loop: Loop) -> Iterator
         if path is not None and not loop.counters()["made"]:
             part_name(path).unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _entered(attachments: Sequence[Attachment], running: Running) -> Iterator[None]:
-    if not attachments:
-        yield
-        return
-    with attachments[0].prepare(running), _entered(attachments[1:], running):
-        yield
 
 
 def _granted(loop: Loop, shared: bool) -> dict[str, str]:

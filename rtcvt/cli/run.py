@@ -131,7 +131,12 @@ def run(
         chosen = chosen or Scenario(name=inputs.stem, duration=end or length or 1.0)
         chosen = chosen.model_copy(update={"inputs": chosen.inputs | tables})
     native = not fast and (available() if pacing is None else pacing == "native")
-    _require_native(native, overrun, cpu, fallbacks, can, live, xcp, faults, on_recording_error)
+    if not native:
+        _refuse_given({
+            "--overrun": None if overrun == "catch-up" else overrun, "--cpu": cpu, "--fallback": fallbacks or None,
+            "--can": can, "--live": live, "--xcp": xcp, "--scenario: fault": faults or None,
+            "--on-recording-error": None if on_recording_error == "stop" else on_recording_error,
+        })  # fmt: skip
     if can is None and (dbc or save_dbc or nodes or send):
         raise InputError("--dbc", "", str(dbc or save_dbc or nodes or send), "only with --can")
     if xcp is None and save_a2l:
@@ -329,30 +334,12 @@ def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, 
     return load_faults(Path(name)) if name.endswith(".toml") else (_scenario_for(fmu, name), ())
 
 
-def _require_native(
-    native: bool,
-    overrun: str,
-    cpu: int | None,
-    fallbacks: object,
-    can: str | None,
-    live: int | None,
-    xcp: int | None,
-    faults: object,
-    on_recording_error: str,
-) -> None:
-    """Refuse options of the native loop when another loop runs."""
-    for option, given, value in (
-        ("--overrun", overrun != "catch-up", overrun),
-        ("--cpu", cpu is not None, cpu),
-        ("--fallback", bool(fallbacks), fallbacks),
-        ("--can", can is not None, can),
-        ("--live", live is not None, live),
-        ("--xcp", xcp is not None, xcp),
-        ("--scenario: fault", bool(faults), None),
-        ("--on-recording-error", on_recording_error == "continue", on_recording_error),
-    ):
-        if given and not native:
-            raise InputError(option, "", value, "only with --pacing native, without --fast")
+def _refuse_given(options: dict[str, Any]) -> None:
+    """Refuse options of the native loop, since another loop runs."""
+    for option, value in options.items():
+        if value is not None:
+            shown = None if isinstance(value, tuple) else value  # no faults
+            raise InputError(option, "", shown, "only with --pacing native, without --fast")
 
 
 def _paces(texts: list[str] | None) -> dict[str, float | None]:

@@ -385,14 +385,9 @@ def with_values(system: System, name: str, model: Model, others: Iterable[Model]
         with AsInputError(InputError, system.source, f"{key}.parameters.{parameter}", value, str):
             owner.set(*parameter_value(owner.model, parameter, value, system.source))
     for given, value in component.inputs.items():
-        at = f"{key}.inputs.{given}"
-        try:
+        with AsInputError(ValueError, system.source, f"{key}.inputs.{given}", value, str):
             variable = model.variable(given, "input")
             instance.u[variable.index] = quantity.to_si(value, variable.unit)
-        except InputError as error:
-            raise InputError(system.source, at, value, str(error)) from None
-        except ValueError as error:
-            raise InputError(system.source, at, value, str(error)) from None
     variables = (v if v.causality == "output" else replace(v, start=instance.get(v.name)) for v in model.variables)
     return replace(model, p=instance.p, variables=tuple(variables))
 

@@ -29,6 +29,8 @@ def model_description(
     needs_execution_tool: bool,
     stop_time: float = 1.0,
     rows: Sequence[tuple[str, Variable]] | None = None,
+    abilities: Mapping[str, str] | None = None,
+    categories: Mapping[str, str] = LOG_CATEGORIES,
 ) -> Element:
     """The ``fmiModelDescription`` element of a model.
 
@@ -46,25 +48,23 @@ def model_description(
         End of the default experiment [s].
     rows : sequence of (str, Variable), optional
         Kind and row of each variable of the unit, if states and derivatives are among them.
+    abilities : mapping, optional
+        Further attributes of ``CoSimulation``, and those that differ from those of a unit in Python.
+    categories : mapping
+        Categories of messages, with their descriptions.
     """
     if rows is None:
         rows = [(v.causality, v) for v in model.variables]
     root = root_element(model, "2.0", guid=guid)
-    SubElement(
-        root,
-        "CoSimulation",
-        modelIdentifier=identifier,
-        needsExecutionTool=boolean(needs_execution_tool),
-        canHandleVariableCommunicationStepSize="true",
-        canInterpolateInputs="false",
-        canRunAsynchronuously="false",  # the standard's spelling
-        canBeInstantiatedOnlyOncePerProcess="false",
-        canNotUseMemoryManagementFunctions="true",
-        canGetAndSetFMUstate="true",
-        canSerializeFMUstate="true",
-        providesDirectionalDerivative="false",
-    )
-    define_types(root, model, rows, LOG_CATEGORIES, stop_time)
+    in_python = {
+        "modelIdentifier": identifier, "needsExecutionTool": boolean(needs_execution_tool),
+        "canHandleVariableCommunicationStepSize": "true", "canInterpolateInputs": "false",
+        "canRunAsynchronuously": "false",  # the standard's spelling
+        "canBeInstantiatedOnlyOncePerProcess": "false", "canNotUseMemoryManagementFunctions": "true",
+        "canGetAndSetFMUstate": "true", "canSerializeFMUstate": "true", "providesDirectionalDerivative": "false",
+    }  # fmt: skip
+    SubElement(root, "CoSimulation", in_python | dict(abilities or {}))
+    define_types(root, model, rows, categories, stop_time)
     variables = SubElement(root, "ModelVariables")
     places: dict[str, dict[int, int]] = {kind: {} for kind in KINDS}
     for reference, (kind, variable) in enumerate(rows):

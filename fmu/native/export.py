@@ -459,35 +459,24 @@ def native_description(
 
     `files` are those of its sources that are compiled, if it contains them.
     """
-    root = model_description(model, identifier, guid, False, stop_time, unit_variables(model))
+    shared = {
+        "canBeInstantiatedOnlyOncePerProcess": boolean(any(g.alone for g in model.foreign)),
+        "canNotUseMemoryManagementFunctions": "false",
+        "canGetAndSetFMUstate": boolean(all(g.keeps_state for g in model.foreign)),
+        "canSerializeFMUstate": boolean(not model.foreign), "providesDirectionalDerivative": boolean(not model.opaque),
+    }  # fmt: skip
+    abilities = {"canInterpolateInputs": "true", "maxOutputDerivativeOrder": "1", **shared}
+    rows = unit_variables(model)
+    root = model_description(model, identifier, guid, False, stop_time, rows, abilities, LOG_CATEGORIES)
     root.set("numberOfEventIndicators", "0")
-    cosimulation = root.find("CoSimulation")
-    categories = root.find("LogCategories")
-    assert cosimulation is not None
-    assert categories is not None
-    cosimulation.set("canNotUseMemoryManagementFunctions", "false")
-    cosimulation.set("providesDirectionalDerivative", boolean(not model.opaque))
-    cosimulation.set("canGetAndSetFMUstate", boolean(all(g.keeps_state for g in model.foreign)))
-    cosimulation.set("canSerializeFMUstate", boolean(not model.foreign))
-    cosimulation.set("canBeInstantiatedOnlyOncePerProcess", boolean(any(g.alone for g in model.foreign)))
-    cosimulation.set("canInterpolateInputs", "true")
-    cosimulation.set("maxOutputDerivativeOrder", "1")
-    discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due
-    exchange = Element("ModelExchange", modelIdentifier=identifier)
-    exchange.set("completedIntegratorStepNotNeeded", "false" if discrete else "true")
-    for key in ("needsExecutionTool", "canBeInstantiatedOnlyOncePerProcess", "canNotUseMemoryManagementFunctions",
-                "canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"):  # fmt: skip
-        exchange.set(key, cosimulation.get(key, "false"))
-    kinds = [exchange, cosimulation] if model.exchangeable else [cosimulation]
     if model.exchangeable:
-        root.insert(list(root).index(cosimulation), exchange)
-    for element in kinds if files else ():
+        discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due
+        exchange = {"modelIdentifier": identifier, "completedIntegratorStepNotNeeded": boolean(not discrete)}
+        root.insert(0, Element("ModelExchange", exchange | {"needsExecutionTool": "false"} | shared))
+    for element in [*root.iter("ModelExchange"), *root.iter("CoSimulation")] if files else ():
         listed = SubElement(element, "SourceFiles")
         for name in files:
             SubElement(listed, "File", name=name)
-    categories.clear()
-    for name, text in LOG_CATEGORIES.items():
-        SubElement(categories, "Category", name=name, description=text)
     return root
 
 

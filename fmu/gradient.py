@@ -163,9 +163,8 @@ def sensitivities(
     instance, time, u, changes = prepared(model, scenario, h, own, {**(inputs or {}), **held})
     kept = chosen_signals(model, signals)
     if len(time) * len(kept) * len(rows) > MOST_VALUES:
-        raise InputError(
-            model.name, "signals", len(kept), "fewer signals or parameters: the derivatives fill the memory"
-        )
+        allowed = "fewer signals or parameters: the derivatives fill the memory"
+        raise InputError(model.name, "signals", len(kept), allowed)
     places = np.array([v.index for v in kept], dtype=np.int64)
     y = np.empty((len(time), len(kept)))
     y_dot = np.empty((len(kept), len(time), len(rows)))

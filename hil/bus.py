@@ -97,9 +97,8 @@ def _require_up(name: str, channel: str, fd: bool) -> None:
     if name not in {path.name for path in there}:
         raise InputError("--can", "", channel, f"a CAN interface of this machine: {names}")
     if not int(_read(INTERFACES_OF_SYSTEM / name / "flags") or "0", 16) & IFF_UP:
-        raise InputError(
-            "--can", "", channel, f"an interface that is up: ip link set {name} up type can bitrate 500000"
-        )
+        allowed = f"an interface that is up: ip link set {name} up type can bitrate 500000"
+        raise InputError("--can", "", channel, allowed)
     if fd and int(_read(INTERFACES_OF_SYSTEM / name / "mtu") or "0") < FD_SIZE:
         raise InputError("--can", "", channel, f"an interface with CAN FD, for messages of more than {CLASSIC} bytes")
 

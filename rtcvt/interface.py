@@ -337,9 +337,8 @@ class Unit:
         h = _seconds("step", step, built.step_size)
         chosen, more = self._scenario(scenario, inputs, duration)
         if more:
-            raise InputError(
-                self.name, "inputs", ", ".join(more), "inputs that a scenario can hold: no functions or arrays"
-            )
+            allowed = "inputs that a scenario can hold: no functions or arrays"
+            raise InputError(self.name, "inputs", ", ".join(more), allowed)
         every = 0 if rate is None else _steps_of(rate, h)
         points = design(built, parameters, method, samples, seed)
         swept = Sweep(built, chosen, points, chosen_signals(built, signals), h, every)

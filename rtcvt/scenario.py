@@ -140,9 +140,8 @@ def get_scenario(unit: Any, name: str) -> Scenario:
     names = [s.name for s in scenarios]
     guess = near(name, names).partition("; did you mean ")[2]
     known = "; ".join(names) or "none"
-    raise InputError(
-        unit.source, "scenario", name, f"this unit's scenarios are: {known}{guess and f'; did you mean {guess}'}"
-    )
+    allowed = f"this unit's scenarios are: {known}{guess and f'; did you mean {guess}'}"
+    raise InputError(unit.source, "scenario", name, allowed)
 
 
 def chosen_scenario(unit: Any, name: str | None) -> Scenario:

@@ -106,9 +106,8 @@ def unit_of(observer: Observer) -> Unit:
     key = own_file(observer.folder, observer.of, f"{observer.source}: of")
     if key is None and observer.of not in shipped_units():
         guess = near(observer.of, shipped_units())
-        raise InputError(
-            observer.source, "of", observer.of, f"a unit file in this folder, or one of the shipped units{guess}"
-        )
+        allowed = f"a unit file in this folder, or one of the shipped units{guess}"
+        raise InputError(observer.source, "of", observer.of, allowed)
     unit = load_unit(key or shipped_units()[observer.of])
     if unit.kind == "observer" or not unit.models:
         raise InputError(observer.source, "of", observer.of, "a unit with a real-time model that is no observer")

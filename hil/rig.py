@@ -248,30 +248,16 @@ def run_rig(
             loop.close()
     if came and not message:
         message = f"{came[0]} after the last step"
+    lost = None if stolen_before is None or stolen_after is None else round((stolen_after - stolen_before) * 1e3)
+    notes = [*job.notes, *(note for a in job.attachments for note in a.notes)]
+    notes += [] if message else warned(log, loop.counters()["warnings"])
     figures = {
-        "fmu": attributes["fmu"],
-        "guid": attributes["guid"],
-        "scenario": None if scenario is None else scenario.name,
-        "kind": "real-time run",
-        "completed": not message,
-        "message": message,
-        "step_s": h,
-        **_figures(loop),
-        "stolen_ms": None
-        if stolen_before is None or stolen_after is None
-        else round((stolen_after - stolen_before) * 1e3),
-        "environment": about,
-        "faults": statistics.faults(),
-        "switched": running.switched,
-        "limits": statistics.limits(),
-        "notes": [
-            *job.notes,
-            *(note for a in job.attachments for note in a.notes),
-            *([] if message else warned(log, loop.counters()["warnings"])),
-        ],
-        "signals": statistics.signals(),
+        "fmu": attributes["fmu"], "guid": attributes["guid"], "scenario": None if scenario is None else scenario.name,
+        "kind": "real-time run", "completed": not message, "message": message, "step_s": h, **_figures(loop),
+        "stolen_ms": lost, "environment": about, "faults": statistics.faults(), "switched": running.switched,
+        "limits": statistics.limits(), "notes": notes, "signals": statistics.signals(),
         **{a.name: a.figures() for a in job.attachments},
-    }
+    }  # fmt: skip
     return Report(str(attributes["fmu"]), h, message, about, tuple(log), figures)
 
 

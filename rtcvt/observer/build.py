@@ -231,19 +231,10 @@ class _Writer:
         data.table(D.DATA, part.data.tolist())
         data[D.N_DATA] = len(part.data)
         return Model(
-            name=o.name,
-            description=o.description,
-            fidelity="rigid",
-            variables=(*part.select("parameter"), *table.variables),
-            states=table.states,
-            p=part.p.copy(),
-            data=data.array(),
-            n_work=n_work,
-            step_size=o.solver.step,
-            discrete=True,
-            source=o.text,
-            **_kernels(part),
-        )
+            name=o.name, description=o.description, fidelity="rigid",
+            variables=(*part.select("parameter"), *table.variables), states=table.states, p=part.p.copy(),
+            data=data.array(), n_work=n_work, step_size=o.solver.step, discrete=True, source=o.text, **_kernels(part),
+        )  # fmt: skip
 
     def _variables(self, free: list[Variable], estimated: list[Variable], noisy: list[Variable]) -> None:
         table, part, n_m = self.table, self.part, len(self.observer.measured)

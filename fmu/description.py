@@ -6,7 +6,8 @@ defined once by its exponents of the SI base units; a display unit by ``displaye
 """
 
 from collections.abc import Mapping, Sequence
-from xml.etree.ElementTree import Element, SubElement
+from pathlib import Path
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from rtcvt import __version__, quantity
 from rtcvt.environment import now
@@ -97,6 +98,12 @@ def _write_structure(structure: Element, model: Model, places: Mapping[str, Mapp
     group("Derivatives", n_x + n_u, ("derivative", found.derivatives))
     starting = [("output", found.start_outputs), ("state", found.start_states), ("derivative", found.start_derivatives)]
     group("InitialUnknowns", n_x + n_u + len(model.p), *starting)
+
+
+def write_xml(root: Element, path: Path) -> None:
+    """Write an indented XML file in UTF-8."""
+    indent(root)
+    ElementTree(root).write(path, "UTF-8", xml_declaration=True)
 
 
 def boolean(value: bool) -> str:

@@ -16,11 +16,11 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import AsInputError, InputError
+from rtcvt.errors import AsInputError
 from rtcvt.files import opened
 from rtcvt.files.hdf5 import MARK, hashed
 from rtcvt.files.names import mapped
-from rtcvt.hil.growing import Channel, Claim, Writer, damaged, write_at
+from rtcvt.hil.growing import Channel, Claim, Writer, damaged, undamaged, write_at
 from rtcvt.recording import Recording, Signal
 
 Array = NDArray[np.float64]
@@ -128,7 +128,7 @@ def _mdf_rows(path: Path) -> int:
             file.seek(place)
             return struct.unpack(form, file.read(struct.calcsize(form)))
 
-        try:
+        with undamaged(path):
             (group,) = at(64 + 24, "<Q")
             _, channel_group, block = at(group + 24, "<3Q")
             (width,) = at(channel_group + _WIDTH, "<I")
@@ -155,10 +155,6 @@ def _mdf_rows(path: Path) -> int:
                 left -= len(piece)
             if done:
                 found.update(struct.pack("<QQQ", cycles, comment, length))
-        except (struct.error, OSError, ValueError, OverflowError, TypeError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise damaged(path) from None
     if kind not in (MDF_GROWING, MDF_DONE) or found.digest() != digest or (done and stop != size):
         raise damaged(path)
     return int(rows)

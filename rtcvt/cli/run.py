@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 LATE_US = 200.0  # [us] lateness above which the cause is printed
+_UNREADABLE = (OSError, KeyError, ValueError, zipfile.BadZipFile)
 MOST_CYCLE = 65.0  # [s] largest cycle time that a database can state
 
 
@@ -310,14 +311,11 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
 
     if name.endswith(".toml"):
         return load_scenario(name)
-    try:
-        with opened_archive(fmu) as file, zipfile.ZipFile(file) as archive:
-            text = archive.read("resources/unit.toml").decode("utf-8")
-            maker = re.search(rb'generationTool="([^"]{1,40})"', archive.read("modelDescription.xml"))
-    except InputError:
-        raise
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
-        raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
+    allowed = f"a TOML file; {fmu} has no unit file with scenarios"
+    readable = AsInputError(_UNREADABLE, "--scenario", "", name, allowed, passing=InputError)
+    with readable, opened_archive(fmu) as file, zipfile.ZipFile(file) as archive:
+        text = archive.read("resources/unit.toml").decode("utf-8")
+        maker = re.search(rb'generationTool="([^"]{1,40})"', archive.read("modelDescription.xml"))
     try:
         unit = load_unit(parse_unit_file(text, fmu.name))
     except InputError as error:

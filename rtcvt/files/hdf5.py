@@ -269,16 +269,14 @@ def text_in(file: h5py.File, name: str) -> str:
         return found.decode()
 
 
-@contextmanager
-def refused(path: Path, what: str) -> Iterator[None]:
+UNREADABLE = (OSError, LookupError, TypeError, AttributeError, ValueError, RuntimeError, zipfile.BadZipFile,
+              struct.error, EOFError, MemoryError)  # fmt: skip
+
+
+def refused(path: Path, what: str) -> AsInputError:
     """Raise errors of reading as `InputError`: the file is not `what` it should be."""
-    try:
-        yield
-    except (OSError, LookupError, TypeError, AttributeError, ValueError, RuntimeError, zipfile.BadZipFile, struct.error,
-            EOFError, MemoryError) as error:  # fmt: skip
-        if isinstance(error, InputError):
-            raise
-        raise InputError(path, "", None, f"{what} ({error or type(error).__name__})") from None
+    allowed = lambda e: f"{what} ({e or type(e).__name__})"  # noqa: E731
+    return AsInputError(UNREADABLE, path, "", None, allowed, passing=InputError)
 
 
 def require_bounded(file: h5py.File, path: Path) -> None:

@@ -166,9 +166,8 @@ def require_usable(message: Message) -> None:
         whole = crc.length == 8 and crc.start % 8 == first
         require(whole, ".CRC", f"{crc.start}|{crc.length}", "one byte, without other signals in it")
     if (alive := signals.get("Alive")) is not None:
-        plain = (
-            alive.length == 4 and not alive.is_signed and alive.conversion.scale == 1 and not alive.conversion.offset
-        )
+        whole = alive.conversion.scale == 1 and not alive.conversion.offset
+        plain = alive.length == 4 and not alive.is_signed and whole
         require(plain, ".Alive", f"{alive.start}|{alive.length}", "a counter of 4 bits from 0 to 14, with scale 1")
     if (echo := signals.get("Echo")) is not None:
         plain = _raw(echo)[1] >= NEVER_SENT and echo.conversion.scale == 1 and not echo.conversion.offset
@@ -372,9 +371,8 @@ class Node:
     wires: Mapping[tuple[int, str], Wire] = field(default_factory=dict)
     shown: Mapping[str, str] | None = None
     counts: Counter[str] = field(default_factory=Counter)
-    trips: deque[float] = field(
-        default_factory=lambda: deque(maxlen=MAX_TIMES)
-    )  # [s] from sending a counter to seeing its echo
+    # [s] from sending a counter to seeing its echo
+    trips: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_TIMES))
     gaps: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_TIMES))  # [s] between accepted messages
     clamped: Counter[str] = field(default_factory=Counter)  # values beyond their range, by signal
     not_finite: Counter[str] = field(default_factory=Counter)  # values that were not sent, by signal
@@ -451,12 +449,8 @@ class Node:
         if "CRC" in there:
             place = message.get_signal_by_name("CRC").start // 8
             frame[place] = crc8(message.frame_id, bytes(frame[:place] + frame[place + 1 :]))
-        return can.Message(
-            arbitration_id=message.frame_id,
-            data=frame.ljust(size_of(message), b"\0"),
-            is_extended_id=message.is_extended_frame,
-            is_fd=is_fd(message),
-        )
+        padded, extended = frame.ljust(size_of(message), b"\0"), message.is_extended_frame
+        return can.Message(arbitration_id=message.frame_id, data=padded, is_extended_id=extended, is_fd=is_fd(message))
 
     def _on_wire(self, message: Message, signal: str, values: Mapping[str, float]) -> float:
         wire = self.wires.get((message.frame_id, signal))
@@ -558,9 +552,8 @@ class Node:
             if signal.name not in raw:  # in another page
                 continue
             given = float(raw[signal.name])
-            value = (
-                wire.factor * (given * float(signal.conversion.scale) + float(signal.conversion.offset)) + wire.offset
-            )
+            number = given * float(signal.conversion.scale) + float(signal.conversion.offset)
+            value = wire.factor * number + wire.offset
             beyond = not low - half <= value <= high + half
             lack = lacking(signal, given, beyond) if math.isfinite(value) else "not finite"
             if wire.items and lack != "not finite":

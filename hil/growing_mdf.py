@@ -178,9 +178,5 @@ def read_mdf(path: Path) -> Recording:
                 unit_file = mdf.extract_attachment(index=place)[0]
     signals = {name: Signal(np.asarray(s.samples, float)[:n], s.unit, s.comment or "") for name, s in found.items()
                if len(s.samples) == len(time) and np.asarray(s.samples).ndim == 1}  # fmt: skip
-    return Recording(
-        np.asarray(time, float)[:n],
-        signals,
-        attributes,
-        unit_file.decode() if isinstance(unit_file, bytes) else unit_file,
-    )
+    told = unit_file.decode() if isinstance(unit_file, bytes) else unit_file
+    return Recording(np.asarray(time, float)[:n], signals, attributes, told)

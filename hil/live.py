@@ -301,22 +301,14 @@ def _about(running: Running, name: str) -> dict[str, Any]:
         low = -2.0 * reach if v.minimum is None or v.minimum < -1e9 else v.minimum
         high = 2.0 * reach if v.maximum is None or v.maximum > 1e9 else v.maximum
         inputs.append({**shown(v), "low": low, "high": high, "start": start})
+    parameters = [{"name": v.name, "unit": unit(v), "text": v.description, "choices": list(v.items.items()),
+                   "low": v.minimum, "high": v.maximum} for v in running.parameters]  # fmt: skip
     return {
         "name": name,
         "step": running.step,
         "signals": [{**shown(v), "first": v in pinned} for v in running.inputs + running.outputs],
         "inputs": inputs,
-        "parameters": [
-            {
-                "name": v.name,
-                "unit": unit(v),
-                "text": v.description,
-                "choices": list(v.items.items()),
-                "low": v.minimum,
-                "high": v.maximum,
-            }
-            for v in running.parameters
-        ],
+        "parameters": parameters,
         "faults": [{"name": f.name, "text": f.name} for f in running.faults if f.kind not in MESSAGE_FAULTS],
         "messages": [{"name": f.name, "text": f.name} for f in running.faults if f.kind in MESSAGE_FAULTS],
     }

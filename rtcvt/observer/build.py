@@ -193,12 +193,9 @@ class _Writer:
             start = o.drift[v.name].start
             if start is not None and v.causality == "parameter":
                 raise InputError(o.source, f"drift.{v.name}.start", start, "none: the start is in [parameters]")
-            drift += [
-                v.index,
-                low,
-                high,
-                (v.start or 0.0) if start is None else self.quantity(f"drift.{v.name}.start", v, start, low, "a value"),
-            ]
+            own = v.start or 0.0
+            begin = own if start is None else self.quantity(f"drift.{v.name}.start", v, start, low, "a value")
+            drift += [v.index, low, high, begin]
             scales += self.drift("drift", v, o.drift[v.name], WIDEST)
         for s in part.states:
             given = o.states.get(s.name, Unknown(deviation=0.1 * (s.nominal or 1.0)))

@@ -8,11 +8,11 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__
 from rtcvt.files import names
+from rtcvt.fmu.description import write_xml
 from rtcvt.model import Model, Variable
 
 LARGEST = 1.7976931348623157e308
@@ -119,8 +119,7 @@ def write_access(root: Path, model: Model, identifier: str, binaries: Sequence[P
     SubElement(top, "Interface", definition=f"{identifier}.a2l", types="CoSimulation",
                supportsDirectMemoryAccess="true",
                description="Outputs, inputs and tunable parameters, exchanged before and after each step")  # fmt: skip
-    ElementTree.indent(top)
-    ElementTree.ElementTree(top).write(folder / "fmi-ls-manifest.xml", "UTF-8", xml_declaration=True)
+    write_xml(top, folder / "fmi-ls-manifest.xml")
 
 
 def symbol_address(data: bytes, name: str) -> int:

@@ -107,10 +107,6 @@ def calibrate(
         share = 1.0 / np.maximum(values, SINGULAR_RTOL * values[0])
         deviations = np.where(loose, np.inf, unit / size * noise * np.linalg.norm(right.T * share, axis=1))
     rms = np.sqrt(np.mean(best.fun.reshape(len(measured), -1) ** 2, axis=1))
-    return Calibration(
-        dict(zip(given, (best.x * unit).tolist(), strict=True)),
-        dict(zip(given, deviations.tolist(), strict=True)),
-        dict(zip(measured, rms.tolist(), strict=True)),
-        len(known),
-        bool(best.success),
-    )
+    best_of, off = (dict(zip(given, of.tolist(), strict=True)) for of in (best.x * unit, deviations))
+    errors = dict(zip(measured, rms.tolist(), strict=True))
+    return Calibration(best_of, off, errors, len(known), bool(best.success))

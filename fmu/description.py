@@ -6,7 +6,8 @@ defined once by its exponents of the SI base units; a display unit by ``displaye
 """
 
 from collections.abc import Mapping, Sequence
-from xml.etree.ElementTree import Element, SubElement
+from pathlib import Path
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from rtcvt import __version__, quantity
 from rtcvt.environment import now
@@ -29,6 +30,8 @@ def model_description(
     needs_execution_tool: bool,
     stop_time: float = 1.0,
     rows: Sequence[tuple[str, Variable]] | None = None,
+    abilities: Mapping[str, str] | None = None,
+    categories: Mapping[str, str] = LOG_CATEGORIES,
 ) -> Element:
     """The ``fmiModelDescription`` element of a model.
 
@@ -46,25 +49,23 @@ def model_description(
         End of the default experiment [s].
     rows : sequence of (str, Variable), optional
         Kind and row of each variable of the unit, if states and derivatives are among them.
+    abilities : mapping, optional
+        Further attributes of ``CoSimulation``, and those that differ from those of a unit in Python.
+    categories : mapping
+        Categories of messages, with their descriptions.
     """
     if rows is None:
         rows = [(v.causality, v) for v in model.variables]
     root = root_element(model, "2.0", guid=guid)
-    SubElement(
-        root,
-        "CoSimulation",
-        modelIdentifier=identifier,
-        needsExecutionTool=boolean(needs_execution_tool),
-        canHandleVariableCommunicationStepSize="true",
-        canInterpolateInputs="false",
-        canRunAsynchronuously="false",  # the standard's spelling
-        canBeInstantiatedOnlyOncePerProcess="false",
-        canNotUseMemoryManagementFunctions="true",
-        canGetAndSetFMUstate="true",
-        canSerializeFMUstate="true",
-        providesDirectionalDerivative="false",
-    )
-    define_types(root, model, rows, LOG_CATEGORIES, stop_time)
+    in_python = {
+        "modelIdentifier": identifier, "needsExecutionTool": boolean(needs_execution_tool),
+        "canHandleVariableCommunicationStepSize": "true", "canInterpolateInputs": "false",
+        "canRunAsynchronuously": "false",  # the standard's spelling
+        "canBeInstantiatedOnlyOncePerProcess": "false", "canNotUseMemoryManagementFunctions": "true",
+        "canGetAndSetFMUstate": "true", "canSerializeFMUstate": "true", "providesDirectionalDerivative": "false",
+    }  # fmt: skip
+    SubElement(root, "CoSimulation", in_python | dict(abilities or {}))
+    define_types(root, model, rows, categories, stop_time)
     variables = SubElement(root, "ModelVariables")
     places: dict[str, dict[int, int]] = {kind: {} for kind in KINDS}
     for reference, (kind, variable) in enumerate(rows):
@@ -97,6 +98,12 @@ def _write_structure(structure: Element, model: Model, places: Mapping[str, Mapp
     group("Derivatives", n_x + n_u, ("derivative", found.derivatives))
     starting = [("output", found.start_outputs), ("state", found.start_states), ("derivative", found.start_derivatives)]
     group("InitialUnknowns", n_x + n_u + len(model.p), *starting)
+
+
+def write_xml(root: Element, path: Path) -> None:
+    """Write an indented XML file in UTF-8."""
+    indent(root)
+    ElementTree(root).write(path, "UTF-8", xml_declaration=True)
 
 
 def boolean(value: bool) -> str:

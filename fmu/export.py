@@ -111,9 +111,8 @@ def export_python(
     model = unit.build(fidelity, substeps, parameters)  # before anything is written
     model.require_own(ONE_UNIT)
     if code := [file for file in unit.files_beside if file.suffix in (".py", ".c")]:
-        raise InputError(
-            unit.source, "python", code[0].name, "no code of yours in a Python unit; use the native backend"
-        )
+        allowed = "no code of yours in a Python unit; use the native backend"
+        raise InputError(unit.source, "python", code[0].name, allowed)
     values = dict(parameter_value(model, name, value, "parameters") for name, value in (parameters or {}).items())
     identifier = f"{unit.name}_{fidelity}"
     settings = {"rtcvt": __version__, "identifier": identifier, "fidelity": fidelity, "substeps": substeps,

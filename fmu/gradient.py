@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from rtcvt import quantity
 from rtcvt.compiling.machine_code import tell
 from rtcvt.environment import home
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.native.compiler import PLATFORMS, compile_unit, own_platform, write_part
 from rtcvt.fmu.native.tangent import add_tangents
@@ -155,19 +155,16 @@ def sensitivities(
     held: dict[str, Any] = {}
     for v in rows:
         if v.causality == "input" and v.name in own:
-            try:
+            with AsInputError(ValueError, model.name, v.name, own[v.name], str):
                 held[v.name] = np.full(
                     number_of_steps(scenario.duration, h, scenario.name) + 1, quantity.to_si(own[v.name], v.unit)
                 )
-            except ValueError as error:
-                raise InputError(model.name, v.name, own[v.name], str(error)) from None
             del own[v.name]
     instance, time, u, changes = prepared(model, scenario, h, own, {**(inputs or {}), **held})
     kept = chosen_signals(model, signals)
     if len(time) * len(kept) * len(rows) > MOST_VALUES:
-        raise InputError(
-            model.name, "signals", len(kept), "fewer signals or parameters: the derivatives fill the memory"
-        )
+        allowed = "fewer signals or parameters: the derivatives fill the memory"
+        raise InputError(model.name, "signals", len(kept), allowed)
     places = np.array([v.index for v in kept], dtype=np.int64)
     y = np.empty((len(time), len(kept)))
     y_dot = np.empty((len(kept), len(time), len(rows)))

@@ -28,6 +28,7 @@ from rtcvt import __version__, quantity
 from rtcvt.environment import now
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
+from rtcvt.fmu.description import write_xml
 from rtcvt.fmu.export import pack
 from rtcvt.fmu.native.compiler import PLATFORMS
 from rtcvt.fmu.native.export import Version, unit_variables, write_unit
@@ -92,9 +93,7 @@ def export_ssp(parts: Parts, path: Path, platforms: Sequence[str] = ("linux64",)
     with replaced_on_success(path) as temporary, temporary_folder() as root:
         description = system_description(parts, ssp)
         fmi: Version = 2 if ssp == 1 else 3
-        ElementTree.indent(description)
-        tree = ElementTree.ElementTree(description)
-        tree.write(root / "SystemStructure.ssd", "UTF-8", xml_declaration=True)
+        write_xml(description, root / "SystemStructure.ssd")
         (root / "extra").mkdir()
         (root / "extra" / "system.toml").write_text(parts.system.text, encoding="utf-8")
         (root / "resources").mkdir()
@@ -130,14 +129,11 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
                                  "not define where its indices begin; choose SSP 1.0")  # fmt: skip
     step, stable = system.solver.step, stable_step(parts)
     about = f"; stable with held inputs up to {1e3 * stable:.2g} ms" if stable < float("inf") else ""
+    about = f"{system.description or system.name}; communication step {step:g} s{about}"
     root = Element(
-        _name("ssd:SystemStructureDescription"),
-        version=f"{ssp}.0",
-        name=system.name,
-        description=f"{system.description or system.name}; communication step {step:g} s{about}",
-        generationTool=f"rtcvt {__version__}",
-        generationDateAndTime=now().strftime("%Y-%m-%dT%H:%M:%SZ"),
-    )
+        _name("ssd:SystemStructureDescription"), version=f"{ssp}.0", name=system.name, description=about,
+        generationTool=f"rtcvt {__version__}", generationDateAndTime=now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )  # fmt: skip
     whole = SubElement(root, _name("ssd:System"), name=system.name)
     elements = SubElement(whole, _name("ssd:Elements"))
     used: dict[str, Variable] = {}
@@ -234,10 +230,8 @@ def _parameter_set(
 ) -> None:
     binding = SubElement(SubElement(component, _name("ssd:ParameterBindings")), _name("ssd:ParameterBinding"))
     values = SubElement(binding, _name("ssd:ParameterValues"))
-    parameters = SubElement(
-        SubElement(values, _name("ssv:ParameterSet"), version=f"{ssp}.0", name=f"{name} as exported"),
-        _name("ssv:Parameters"),
-    )
+    whole = SubElement(values, _name("ssv:ParameterSet"), version=f"{ssp}.0", name=f"{name} as exported")
+    parameters = SubElement(whole, _name("ssv:Parameters"))
     for v in given:
         _type(SubElement(parameters, _name("ssv:Parameter"), name=v.name), "ssv", v, ssp, v.start or 0.0)
     for key, text in texts.items():

@@ -21,11 +21,11 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__
 from rtcvt.environment import now
+from rtcvt.fmu.description import write_xml
 from rtcvt.html import ErrorRow
 from rtcvt.model import Model
 from rtcvt.recording import revision
@@ -80,5 +80,4 @@ def write_metadata(root: Path, model: Model, found: Evidence | None = None) -> N
             entry.set("type", "text/plain" if isinstance(value, str) else "application/json")
     path = root / FILE
     path.parent.mkdir(parents=True)
-    ElementTree.indent(top)
-    ElementTree.ElementTree(top).write(path, "UTF-8", xml_declaration=True)
+    write_xml(top, path)

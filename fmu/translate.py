@@ -305,6 +305,17 @@ def children(node: Any) -> Iterator[Any]:
                 yield part
 
 
+def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The node with `change` of each expression directly in it."""
+
+    def new(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(new, value))
+        return change(value) if isinstance(value, Expression) else value
+
+    return type(node)(*map(new, vars(node).values()))
+
+
 def walk(node: Any) -> Iterator[Any]:
     """The node and all that is in it."""
     yield node
@@ -667,9 +678,9 @@ class _KernelReader:
         if node.id in self.python.__code__.co_varnames:
             raise self.error(node, f"'{node.id}' is used before it has a value")
         value = self.python.__globals__.get(node.id)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            if isinstance(value, bool):
-                return Literal(value, BOOL)
+        if isinstance(value, bool):
+            return Literal(value, BOOL)
+        if not isinstance(value, int | float):
             raise self.error(node, f"'{node.id}' is not a number")
         self.literal(node, value)
         if isinstance(value, float) and not math.isfinite(value):
@@ -992,12 +1003,9 @@ class Printer:
         """Write an ``if``; `before`: what ends the one before."""
         self.line(depth, f"{before}if ({self.show(s.test)}) {{")
         self.block(s.body, depth + 1)
-        if (
-            len(s.orelse) == 1
-            and isinstance(s.orelse[0], If)
-            and not any(home is s.orelse for home in self.homes.values())
-        ):
-            self.choose(s.orelse[0], depth, "} else ")
+        only = s.orelse[0] if len(s.orelse) == 1 else None
+        if isinstance(only, If) and not any(home is s.orelse for home in self.homes.values()):
+            self.choose(only, depth, "} else ")
             return
         if s.orelse:
             self.line(depth, "} else {")

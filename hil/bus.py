@@ -41,7 +41,7 @@ import cantools
 import numpy as np
 from cantools.database.can import Message, Signal
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.hil.dbc import CLASSIC, is_fd, size_of
 from rtcvt.hil.multicast import MulticastBus
 from rtcvt.scenario import Fault
@@ -74,15 +74,13 @@ def open_bus(channel: str, fd: bool = False) -> can.BusABC:
         raise InputError("--can", "", channel, f"INTERFACE:CHANNEL with one of {', '.join(INTERFACES)}")
     if interface == "socketcan":
         _require_up(name, channel, fd)
-    try:
+    kinds = (*BUS_ERRORS, can.CanInterfaceNotImplementedError, ValueError)
+    allowed = "an interface that can be opened"
+    with AsInputError(kinds, "--can", "", channel, lambda e: f"{allowed}: {e}", passing=InputError):
         if interface == "udp_multicast":
             return MulticastBus(name)
         more: dict[str, Any] = {"fd": fd} if interface == "socketcan" else {}
         return can.Bus(interface=interface, channel=name, **more)
-    except InputError:
-        raise
-    except (*BUS_ERRORS, can.CanInterfaceNotImplementedError, ValueError) as error:
-        raise InputError("--can", "", channel, f"an interface that can be opened: {error}") from None
 
 
 def _require_up(name: str, channel: str, fd: bool) -> None:
@@ -99,9 +97,8 @@ def _require_up(name: str, channel: str, fd: bool) -> None:
     if name not in {path.name for path in there}:
         raise InputError("--can", "", channel, f"a CAN interface of this machine: {names}")
     if not int(_read(INTERFACES_OF_SYSTEM / name / "flags") or "0", 16) & IFF_UP:
-        raise InputError(
-            "--can", "", channel, f"an interface that is up: ip link set {name} up type can bitrate 500000"
-        )
+        allowed = f"an interface that is up: ip link set {name} up type can bitrate 500000"
+        raise InputError("--can", "", channel, allowed)
     if fd and int(_read(INTERFACES_OF_SYSTEM / name / "mtu") or "0") < FD_SIZE:
         raise InputError("--can", "", channel, f"an interface with CAN FD, for messages of more than {CLASSIC} bytes")
 
@@ -169,9 +166,8 @@ def require_usable(message: Message) -> None:
         whole = crc.length == 8 and crc.start % 8 == first
         require(whole, ".CRC", f"{crc.start}|{crc.length}", "one byte, without other signals in it")
     if (alive := signals.get("Alive")) is not None:
-        plain = (
-            alive.length == 4 and not alive.is_signed and alive.conversion.scale == 1 and not alive.conversion.offset
-        )
+        whole = alive.conversion.scale == 1 and not alive.conversion.offset
+        plain = alive.length == 4 and not alive.is_signed and whole
         require(plain, ".Alive", f"{alive.start}|{alive.length}", "a counter of 4 bits from 0 to 14, with scale 1")
     if (echo := signals.get("Echo")) is not None:
         plain = _raw(echo)[1] >= NEVER_SENT and echo.conversion.scale == 1 and not echo.conversion.offset
@@ -375,9 +371,8 @@ class Node:
     wires: Mapping[tuple[int, str], Wire] = field(default_factory=dict)
     shown: Mapping[str, str] | None = None
     counts: Counter[str] = field(default_factory=Counter)
-    trips: deque[float] = field(
-        default_factory=lambda: deque(maxlen=MAX_TIMES)
-    )  # [s] from sending a counter to seeing its echo
+    # [s] from sending a counter to seeing its echo
+    trips: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_TIMES))
     gaps: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_TIMES))  # [s] between accepted messages
     clamped: Counter[str] = field(default_factory=Counter)  # values beyond their range, by signal
     not_finite: Counter[str] = field(default_factory=Counter)  # values that were not sent, by signal
@@ -454,12 +449,8 @@ class Node:
         if "CRC" in there:
             place = message.get_signal_by_name("CRC").start // 8
             frame[place] = crc8(message.frame_id, bytes(frame[:place] + frame[place + 1 :]))
-        return can.Message(
-            arbitration_id=message.frame_id,
-            data=frame.ljust(size_of(message), b"\0"),
-            is_extended_id=message.is_extended_frame,
-            is_fd=is_fd(message),
-        )
+        padded, extended = frame.ljust(size_of(message), b"\0"), message.is_extended_frame
+        return can.Message(arbitration_id=message.frame_id, data=padded, is_extended_id=extended, is_fd=is_fd(message))
 
     def _on_wire(self, message: Message, signal: str, values: Mapping[str, float]) -> float:
         wire = self.wires.get((message.frame_id, signal))
@@ -561,9 +552,8 @@ class Node:
             if signal.name not in raw:  # in another page
                 continue
             given = float(raw[signal.name])
-            value = (
-                wire.factor * (given * float(signal.conversion.scale) + float(signal.conversion.offset)) + wire.offset
-            )
+            number = given * float(signal.conversion.scale) + float(signal.conversion.offset)
+            value = wire.factor * number + wire.offset
             beyond = not low - half <= value <= high + half
             lack = lacking(signal, given, beyond) if math.isfinite(value) else "not finite"
             if wire.items and lack != "not finite":

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,10 @@ import cantools
 import numpy as np
 from cantools.database.can import Database, Message, Signal
 
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.files import names, read_text, require_regular
 from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, idle, open_bus, pages, quantum, reach, require_usable
+from rtcvt.hil.cosimulation import listed
 from rtcvt.hil.dbc import (
     ENCODING,
     FALLEN,
@@ -53,7 +55,7 @@ from rtcvt.hil.dbc import (
 )
 from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import Command, Ending, Input
-from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
+from rtcvt.hil.pacing import BUS_PRIORITY, in_threads, take_fifo
 from rtcvt.hil.rig import NEVER, Attachment, Running
 from rtcvt.model import Variable
 from rtcvt.quantity import conversion, known_unit
@@ -64,7 +66,6 @@ TIMEOUT = 0.1  # [s]
 OWN = {signal: f"\0{signal}" for signal in (HEARTBEAT, STATE)}  # variables of the rig, with names that no unit has
 STATEMENTS = ("BO_", "CM_", "BA_", "VAL_", "SIG_", "EV_", "BS_", "BU_", "NS_", "SGTYPE_", "ENVVAR_")  # of a DBC file
 MOST_LEFT_OUT = 50  # statements
-SHOWN = 8  # names in a note
 
 
 def read_database(path: Path) -> Database:
@@ -75,19 +76,15 @@ def read_database(path: Path) -> Database:
     InputError
         There is none, or it cannot be read.
     """
-    try:
+    with AsInputError(InputError, "--dbc", "", str(path), lambda e: e.parts[3]):
         require_regular(path)
-    except InputError as error:
-        raise InputError("--dbc", "", str(path), error.parts[3]) from None
-    try:
+    with AsInputError(
+        Exception, "--dbc", "", str(path), lambda e: f"a CAN database that cantools reads: {e}", passing=InputError
+    ):  # cantools raises many kinds
         if path.suffix.lower() in (".kcd", ".arxml", ".sym", ".cdd"):
             found = cantools.database.load_file(path, strict=False)
         else:
             found = _parsed(read_text(path, foreign=True))
-    except InputError:
-        raise
-    except Exception as error:  # cantools raises many kinds
-        raise InputError("--dbc", "", str(path), f"a CAN database that cantools reads: {error}") from None
     if not isinstance(found, Database):
         raise InputError("--dbc", "", str(path), "a database of CAN messages")
     return found
@@ -230,7 +227,7 @@ def plan_of(database: Database, called: Mapping[str, str], inputs: Sequence[Vari
     for key, value, allowed in _faults(used, given, found):
         raise InputError(source, key, value, allowed)
     wires, without = _wires(used, shown, {v.name for v in inputs})
-    notes += [f"used without conversion, since one side has no unit: {_listed(without)}"] * bool(without)
+    notes += [f"used without conversion, since one side has no unit: {listed(without)}"] * bool(without)
     notes += _empty_ranges(used, found) + names.changed(called, "on the bus") + _unused(database, used)
     arriving = {found[s.name] for m in (*taken, *rare) for s in m.signals if s.name in found}
     arriving -= {v.name for v in outputs} | set(OWN.values())
@@ -281,7 +278,7 @@ def _idle(given: Sequence[Message], shown: Mapping[str, str]) -> list[str]:
     """A note on signals of sent messages that no variable has."""
     kept = [f"{m.name}.{s.name} = {idle(s):g}" for m in given for s in m.signals
             if s.name not in (*shown, "CRC", "Alive", "Echo") and not s.is_multiplexer]  # fmt: skip
-    return [f"sent as start values of the database or 0, since no variable is called so: {_listed(kept)}"] * bool(kept)
+    return [f"sent as start values of the database or 0, since no variable is called so: {listed(kept)}"] * bool(kept)
 
 
 def _match(
@@ -421,12 +418,7 @@ def _unused(database: Database, used: Sequence[Message]) -> list[str]:
             message.refresh(strict=True)
         except cantools.Error:
             odd.append(message.name)
-    return [f"messages of the database that are odd, and not used: {_listed(odd)}"] if odd else []
-
-
-def _listed(found: Sequence[str]) -> str:
-    more = len(found) - SHOWN
-    return ", ".join(found[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return [f"messages of the database that are odd, and not used: {listed(odd)}"] if odd else []
 
 
 class _Side:
@@ -452,17 +444,10 @@ class _Side:
     @contextmanager
     def served(self) -> Iterator[None]:
         """Serve the bus in threads; on leaving the outputs are sent three times, at their fall-back."""
-        threads = [
-            threading.Thread(target=self._guarded, args=(work,), daemon=True) for work in (self._receive, self._send)
-        ]
-        for thread in threads:
-            thread.start()
         try:
-            yield
+            with in_threads([partial(self._guarded, work) for work in (self._receive, self._send)], self._finished):
+                yield
         finally:
-            self._finished.set()
-            for thread in threads:
-                thread.join()
             with suppress(Exception):  # reported before
                 for _ in range(3):
                     self.node.send(self._values())

@@ -30,7 +30,7 @@ from fmpy.fmi2 import FMU2Slave, defaultCallbacks, fmi2CallbackFunctions, fmi2Ca
 from fmpy.fmi3 import FMU3Slave, fmi3LogMessageCallback
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.hil.importer import NUMBERS, Fmu, Ticks
 from rtcvt.hil.loop import Loop, Messages, Transfer
 from rtcvt.hil.native.build import available
@@ -52,7 +52,7 @@ SAID = {
 }
 LAST_SUCCESSFUL_TIME, TERMINATED = 2, 3  # of fmi2StatusKind
 LOG_LENGTH = 40  # last messages that are kept
-SHOWN = 8  # parameters in a message
+SHOWN = 8  # parameters or names in a message
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class Slave:
                 self._component, c_void_p(references.ctypes.data), c_size_t(len(references)), c_void_p(address), *sizes
             )
             if status not in (OK, WARNING):
-                raise FMICallException(f"{call} of {_listed({n: given[n] for n in names if n in given})}", status)
+                raise FMICallException(f"{call} of {_given({n: given[n] for n in names if n in given})}", status)
 
     def _step_of_fmi2(self) -> Callable[[int], int]:
         do_step = self._function("fmi2DoStep")
@@ -543,16 +543,16 @@ def _lenient(base: Any, fmu: Fmu) -> Any:
 
 
 def _load(fmu: Fmu) -> FMU2Slave | FMU3Slave:
-    try:
-        with chdir("."):  # FMPy stays in the library's folder if loading fails
-            return _lenient(FMU2Slave if fmu.fmi == 2 else FMU3Slave, fmu)(
-                guid=fmu.description.guid,
-                modelIdentifier=fmu.description.coSimulation.modelIdentifier,
-                unzipDirectory=fmu.folder,
-                libraryPath=str(fmu.library),
-            )
-    except Exception as error:  # FMPy raises Exception
-        raise InputError(fmu.file, fmu.library.name, None, f"the library cannot be used here: {error}") from None
+    usable = AsInputError(
+        Exception, fmu.file, fmu.library.name, None, lambda e: f"the library cannot be used here: {e}"
+    )
+    with usable, chdir("."):  # FMPy raises Exception, and stays in the library's folder if loading fails
+        return _lenient(FMU2Slave if fmu.fmi == 2 else FMU3Slave, fmu)(
+            guid=fmu.description.guid,
+            modelIdentifier=fmu.description.coSimulation.modelIdentifier,
+            unzipDirectory=fmu.folder,
+            libraryPath=str(fmu.library),
+        )
 
 
 def _release(instance: FMU2Slave | FMU3Slave, unload: bool = True) -> None:
@@ -672,15 +672,19 @@ def quoted(log: Sequence[str], given: Mapping[str, float | str] | None = None, e
     """The FMU's messages, to follow another, and of the parameters that were set those that a message names, or all."""
     said = "; its messages: " + " | ".join(log) if log else "; it gave no message"
     named = {name: value for name, value in (given or {}).items() if every or _names(" | ".join(log), name)}
-    return said + (f"; parameters that were set: {_listed(named)}" if named else "")
+    return said + (f"; parameters that were set: {_given(named)}" if named else "")
 
 
 def _names(text: str, name: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", text) is not None
 
 
-def _listed(given: Mapping[str, float | str]) -> str:
-    shown = [
-        f"{name} = {value!r}" if isinstance(value, str) else f"{name} = {value:g}" for name, value in given.items()
-    ]
-    return ", ".join(shown[:SHOWN]) + (f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else "")
+def _given(given: Mapping[str, float | str]) -> str:
+    return listed([f"{name} = {value!r}" if isinstance(value, str) else f"{name} = {value:g}"
+                   for name, value in given.items()])  # fmt: skip
+
+
+def listed(found: Sequence[str]) -> str:
+    """The first of these texts, and how many more there are."""
+    more = len(found) - SHOWN
+    return ", ".join(found[:SHOWN]) + (f" and {more} more" if more > 0 else "")

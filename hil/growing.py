@@ -8,6 +8,7 @@ without a seal only after a process with a time limit has read it.
 
 import os
 import struct
+import subprocess
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
+from rtcvt.files.hdf5 import UNREADABLE
 from rtcvt.recording import is_special, put_in_place
 
 Array = NDArray[np.float64]
@@ -128,6 +130,12 @@ def write_at(handle: int, place: int, data: bytes) -> None:
     done = 0
     while done < len(data):
         done += os.pwrite(handle, data[done:], place + done)
+
+
+def undamaged(path: Path) -> AsInputError:
+    """Within it, an error of reading is one of a damaged file."""
+    kinds = (*UNREADABLE, ArithmeticError, subprocess.SubprocessError)
+    return AsInputError(kinds, path, "", None, damaged(path).parts[3], passing=InputError)
 
 
 def damaged(path: Path) -> InputError:

@@ -7,8 +7,6 @@ unused compressed data of an unfinished chunk.
 
 import json
 import os
-import struct
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import processes
-from rtcvt.errors import InputError
 from rtcvt.files import opened
 from rtcvt.files.hdf5 import BLOCK, MARK, grow, hashed, new_series, require_bounded, seal
 from rtcvt.files.names import mapped
-from rtcvt.hil.growing import Channel, Claim, Writer, damaged, write_at
+from rtcvt.hil.growing import Channel, Claim, Writer, damaged, undamaged, write_at
 from rtcvt.recording import SEAL, Recording, recording_in, series_texts, signal_about
 
 Array = NDArray[np.float64]
@@ -110,7 +107,7 @@ def confirmed_rows(path: Path) -> int:
     InputError
         Damaged, or none.
     """
-    try:
+    with undamaged(path):
         with opened(path, None) as raw:
             kind, n, digest = MARK.unpack(raw.read(MARK.size))
         with h5py.File(path, "r", libver="latest", swmr=True) as file:
@@ -126,9 +123,6 @@ def confirmed_rows(path: Path) -> int:
                 found.update(np.ascontiguousarray(rows, dtype=np.float64))
             if kind == GROWING and found.digest() == digest:
                 return int(n)
-    except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError, struct.error) as error:
-        if isinstance(error, InputError):
-            raise
     raise damaged(path)
 
 
@@ -137,13 +131,10 @@ def read_growing(path: Path) -> Recording:
     first."""
     words = [sys.executable, "-P", "-c", "import sys; from pathlib import Path; from rtcvt.hil.growing_hdf5 import "
              "confirmed_rows; print(confirmed_rows(Path(sys.argv[1])))", str(path)]  # fmt: skip
-    try:
+    with undamaged(path):
         seconds = 20.0 + path.stat().st_size / 20e6
         done = processes.run(words, timeout=seconds)
         if done.returncode == 0:
             with h5py.File(path, "r", libver="latest", swmr=True) as file:
                 return recording_in(file, path, int(done.stdout))
-    except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError, subprocess.TimeoutExpired) as error:
-        if isinstance(error, InputError):
-            raise
     raise damaged(path)

@@ -16,11 +16,11 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError
 from rtcvt.files import opened
 from rtcvt.files.hdf5 import MARK, hashed
 from rtcvt.files.names import mapped
-from rtcvt.hil.growing import Channel, Claim, Writer, damaged, write_at
+from rtcvt.hil.growing import Channel, Claim, Writer, damaged, undamaged, write_at
 from rtcvt.recording import Recording, Signal
 
 Array = NDArray[np.float64]
@@ -128,7 +128,7 @@ def _mdf_rows(path: Path) -> int:
             file.seek(place)
             return struct.unpack(form, file.read(struct.calcsize(form)))
 
-        try:
+        with undamaged(path):
             (group,) = at(64 + 24, "<Q")
             _, channel_group, block = at(group + 24, "<3Q")
             (width,) = at(channel_group + _WIDTH, "<I")
@@ -155,10 +155,6 @@ def _mdf_rows(path: Path) -> int:
                 left -= len(piece)
             if done:
                 found.update(struct.pack("<QQQ", cycles, comment, length))
-        except (struct.error, OSError, ValueError, OverflowError, TypeError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise damaged(path) from None
     if kind not in (MDF_GROWING, MDF_DONE) or found.digest() != digest or (done and stop != size):
         raise damaged(path)
     return int(rows)
@@ -169,24 +165,18 @@ def read_mdf(path: Path) -> Recording:
     n = _mdf_rows(path)
     from asammdf import MDF
 
-    try:
-        with MDF(path) as mdf:
-            text = mdf.header.description
-            attributes: dict[str, Any] = json.loads(text) if text.startswith("{") else {"comment": text}
-            names = attributes.pop("names", {})
-            found = {names.get(s.name, s.name): s for s in mdf.iter_channels(skip_master=True)}
-            time = mdf.get_master(0) if mdf.groups else np.zeros(0)
-            unit_file: bytes | str = b""
-            for place, attachment in enumerate(mdf.attachments):
-                if attachment.file_name == "unit.toml":
-                    unit_file = mdf.extract_attachment(index=place)[0]
-    except Exception as error:  # asammdf raises many kinds
-        raise InputError(path, "", None, f"an MDF recording ({error})") from None
+    # asammdf raises many kinds
+    with AsInputError(Exception, path, "", None, lambda e: f"an MDF recording ({e})"), MDF(path) as mdf:
+        text = mdf.header.description
+        attributes: dict[str, Any] = json.loads(text) if text.startswith("{") else {"comment": text}
+        names = attributes.pop("names", {})
+        found = {names.get(s.name, s.name): s for s in mdf.iter_channels(skip_master=True)}
+        time = mdf.get_master(0) if mdf.groups else np.zeros(0)
+        unit_file: bytes | str = b""
+        for place, attachment in enumerate(mdf.attachments):
+            if attachment.file_name == "unit.toml":
+                unit_file = mdf.extract_attachment(index=place)[0]
     signals = {name: Signal(np.asarray(s.samples, float)[:n], s.unit, s.comment or "") for name, s in found.items()
                if len(s.samples) == len(time) and np.asarray(s.samples).ndim == 1}  # fmt: skip
-    return Recording(
-        np.asarray(time, float)[:n],
-        signals,
-        attributes,
-        unit_file.decode() if isinstance(unit_file, bytes) else unit_file,
-    )
+    told = unit_file.decode() if isinstance(unit_file, bytes) else unit_file
+    return Recording(np.asarray(time, float)[:n], signals, attributes, told)

@@ -31,7 +31,7 @@ from fmpy.model_description import ModelDescription, ModelVariable
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.files import TIMES, misplaced, number, opened_archive, read_rows, temporary_folder
 from rtcvt.files.names import unquoted
 from rtcvt.hil.extents import missing
@@ -150,10 +150,8 @@ class Fmu:
     def default(self, key: str) -> float | None:
         """A value of its default experiment: ``startTime``, ``stopTime``, ``stepSize`` [s]."""
         text = getattr(self.description.defaultExperiment, key, None)
-        try:
+        with AsInputError(ValueError, self.file, f"DefaultExperiment {key}", text, "a number"):
             return None if text is None else float(text)
-        except ValueError:
-            raise InputError(self.file, f"DefaultExperiment {key}", text, "a number") from None
 
     @property
     def start_time(self) -> float:
@@ -279,10 +277,8 @@ def inputs_from(path: Path) -> dict[str, Table]:
         if not np.isfinite(row).all():
             allowed = f"{len(names)} finite numbers, with decimal points"
             raise InputError(path.name, f"line {k}", ";".join(cells), allowed)
-    try:
+    with AsInputError(ValueError, path.name, columns[0], None, str):
         factor, _ = conversion(units[0] or "s", "s")
-    except ValueError as error:
-        raise InputError(path.name, columns[0], None, str(error)) from None
     time = tuple((factor * table[:, 0]).tolist())
     if (wrong := 0 if time[0] < 0.0 else misplaced(time)) is not None:
         k, cells = kept[wrong]
@@ -334,7 +330,9 @@ def open_fmu(path: Path, record: Sequence[str] = (), runs: bool = True) -> Itera
             raise InputError(path.name, "", None, f"not an FMU, which is a zip archive: {error}") from None
         if not (folder / "modelDescription.xml").is_file():
             raise InputError(path.name, "", None, "not an FMU: there is no modelDescription.xml in it")
-        try:
+        with AsInputError(
+            Exception, path.name, "modelDescription.xml", None, lambda e: f"cannot be read: {e}", passing=InputError
+        ):  # lxml and FMPy raise many kinds
             differences = _require_version(folder, path.name)
             description = fmpy.read_model_description(str(folder), validate=False)
             for variable in description.modelVariables:
@@ -343,10 +341,6 @@ def open_fmu(path: Path, record: Sequence[str] = (), runs: bool = True) -> Itera
                     raise InputError(path.name, variable.name, reference, "a value reference of 32 bits without sign")
             interface, scalars = _interface(description, path.name, record)
             interface, notes = _ranged(interface)
-        except InputError:
-            raise
-        except Exception as error:  # lxml and FMPy raise many kinds
-            raise InputError(path.name, "modelDescription.xml", None, f"cannot be read: {error}") from None
         library = _library(path.name, folder, description, runs)
         yield Fmu(path.name, folder, library, description, interface, scalars, notes)
 
@@ -512,10 +506,8 @@ def _units(description: ModelDescription, file: str) -> dict[str, Unit]:
         if base is None:
             continue
         exponents = {key: getattr(base, key) for key in ("kg", "m", "s", "A", "K", "mol", "cd", "rad")}
-        try:
+        with AsInputError(ValueError, file, f"UnitDefinitions {unit.name}", base.factor, str):
             made = defined(unit.name, exponents, base.factor, base.offset)
-        except ValueError as error:
-            raise InputError(file, f"UnitDefinitions {unit.name}", base.factor, str(error)) from None
         if found.setdefault(unit.name, made) != made:
             raise InputError(file, f"UnitDefinitions {unit.name}", base.factor, "the same unit wherever it is defined")
         for shown in unit.displayUnits:  # shown value = factor * value + offset

@@ -23,7 +23,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError
 from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import Command, Ending, bin_edges
 from rtcvt.hil.rig import NEVER, Attachment, Running
@@ -74,10 +74,8 @@ def live_page(port: int, opened: Callable[[str], None]) -> Callable[[Fmu, Scenar
         def prepare(running: Running) -> Iterator[None]:
             ended = threading.Event()
             token = secrets.token_urlsafe(16)
-            try:
+            with AsInputError(OSError, "--live", "", port, lambda e: f"a port that is free: {e.strerror}"):
                 server = _Server((LOCAL[0], port), _Page(running, fmu.file, token, ended, served))
-            except OSError as error:
-                raise InputError("--live", "", port, f"a port that is free: {error.strerror}") from None
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
             thread.start()
             opened(f"http://{LOCAL[0]}:{server.server_address[1]}/?token={token}")
@@ -303,22 +301,14 @@ def _about(running: Running, name: str) -> dict[str, Any]:
         low = -2.0 * reach if v.minimum is None or v.minimum < -1e9 else v.minimum
         high = 2.0 * reach if v.maximum is None or v.maximum > 1e9 else v.maximum
         inputs.append({**shown(v), "low": low, "high": high, "start": start})
+    parameters = [{"name": v.name, "unit": unit(v), "text": v.description, "choices": list(v.items.items()),
+                   "low": v.minimum, "high": v.maximum} for v in running.parameters]  # fmt: skip
     return {
         "name": name,
         "step": running.step,
         "signals": [{**shown(v), "first": v in pinned} for v in running.inputs + running.outputs],
         "inputs": inputs,
-        "parameters": [
-            {
-                "name": v.name,
-                "unit": unit(v),
-                "text": v.description,
-                "choices": list(v.items.items()),
-                "low": v.minimum,
-                "high": v.maximum,
-            }
-            for v in running.parameters
-        ],
+        "parameters": parameters,
         "faults": [{"name": f.name, "text": f.name} for f in running.faults if f.kind not in MESSAGE_FAULTS],
         "messages": [{"name": f.name, "text": f.name} for f in running.faults if f.kind in MESSAGE_FAULTS],
     }

@@ -31,10 +31,11 @@ import signal
 import socket
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -225,6 +226,20 @@ def _libraries() -> Iterator[tuple[int, int]]:
         if ".so" in name and rights.startswith("r"):
             first, end = (int(a, 16) for a in addresses.split("-"))
             yield first, end - first
+
+
+@contextmanager
+def in_threads(works: Iterable[Callable[[], None]], ended: Event) -> Iterator[None]:
+    """Run each of these in a daemon thread; on leaving set `ended`, at which they are to return, and wait for them."""
+    threads = [Thread(target=work, daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
 
 
 @contextmanager

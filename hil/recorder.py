@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.environment import now
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import goes_on_with, opened
 from rtcvt.hil.growing import Channel, Claim, Writer, claimed
 from rtcvt.hil.growing_hdf5 import GROWING, Hdf5Writer, read_growing
@@ -92,10 +92,8 @@ def open_recorder(
     require_writable(path)
     claim = claimed(goes_on_with(path))  # another process writes it
     about = _about(kind, attributes)
-    try:
+    with AsInputError(OSError, "output", "", str(path), lambda e: f"a file that can be written: {e.strerror or e}"):
         return Recorder(claim, lambda: _format(path)(claim, channels, about, unit_file, rows), 1 + len(channels))
-    except OSError as error:
-        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror or error}") from None
 
 
 def _about(kind: str, attributes: Mapping[str, Any]) -> dict[str, Any]:

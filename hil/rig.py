@@ -18,7 +18,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -248,30 +248,16 @@ def run_rig(
             loop.close()
     if came and not message:
         message = f"{came[0]} after the last step"
+    lost = None if stolen_before is None or stolen_after is None else round((stolen_after - stolen_before) * 1e3)
+    notes = [*job.notes, *(note for a in job.attachments for note in a.notes)]
+    notes += [] if message else warned(log, loop.counters()["warnings"])
     figures = {
-        "fmu": attributes["fmu"],
-        "guid": attributes["guid"],
-        "scenario": None if scenario is None else scenario.name,
-        "kind": "real-time run",
-        "completed": not message,
-        "message": message,
-        "step_s": h,
-        **_figures(loop),
-        "stolen_ms": None
-        if stolen_before is None or stolen_after is None
-        else round((stolen_after - stolen_before) * 1e3),
-        "environment": about,
-        "faults": statistics.faults(),
-        "switched": running.switched,
-        "limits": statistics.limits(),
-        "notes": [
-            *job.notes,
-            *(note for a in job.attachments for note in a.notes),
-            *([] if message else warned(log, loop.counters()["warnings"])),
-        ],
-        "signals": statistics.signals(),
+        "fmu": attributes["fmu"], "guid": attributes["guid"], "scenario": None if scenario is None else scenario.name,
+        "kind": "real-time run", "completed": not message, "message": message, "step_s": h, **_figures(loop),
+        "stolen_ms": lost, "environment": about, "faults": statistics.faults(), "switched": running.switched,
+        "limits": statistics.limits(), "notes": notes, "signals": statistics.signals(),
         **{a.name: a.figures() for a in job.attachments},
-    }
+    }  # fmt: skip
     return Report(str(attributes["fmu"]), h, message, about, tuple(log), figures)
 
 
@@ -416,7 +402,9 @@ def _drive(job: _Job, statistics: "_Statistics", recording: "_Kept", running: Ru
             recording.append(kept)
 
     supply()
-    with _entered(job.attachments, running):
+    with ExitStack() as prepared:
+        for attachment in job.attachments:
+            prepared.enter_context(attachment.prepare(running))
         running.host.start()
         try:
             while loop.state is Ending.RUNNING and not loop.asked_to_stop:
@@ -479,15 +467,6 @@ def _left_alone_if_empty(kept: _Kept, path: Path | None, loop: Loop) -> Iterator
         if path is not None and not loop.counters()["made"]:
             part_name(path).unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _entered(attachments: Sequence[Attachment], running: Running) -> Iterator[None]:
-    if not attachments:
-        yield
-        return
-    with attachments[0].prepare(running), _entered(attachments[1:], running):
-        yield
 
 
 def _granted(loop: Loop, shared: bool) -> dict[str, str]:

@@ -19,16 +19,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError
 from rtcvt.fmu.a2l import HOST, MAX_CTO, MAX_DTO, MAX_ENTRY, a2l, cycle, interface
 from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import HEAD
+from rtcvt.hil.pacing import in_threads
 from rtcvt.hil.rig import Attachment, Running
 from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Scenario
@@ -71,16 +72,11 @@ def xcp_attachment(port: int, save: Path | None = None) -> Callable[[Fmu, Scenar
 
         @contextmanager
         def prepare(running: Running) -> Iterator[None]:
-            try:
+            with AsInputError(OSError, "--xcp", "", port, lambda e: f"a port that is free: {e.strerror}"):
                 server = socket.create_server((HOST, port))
-            except OSError as error:
-                raise InputError("--xcp", "", port, f"a port that is free: {error.strerror}") from None
             slave = _Slave(running, server, fmu.description.modelName, counts)
-            try:
-                with slave.served():
-                    yield
-            finally:
-                server.close()
+            with server, slave.served():
+                yield
 
         return Attachment("xcp", {}, False, prepare, lambda: dict(counts), (), frozenset(v.name for v in tunable))
 
@@ -100,18 +96,9 @@ class _Slave:
         self._reset(None)
         running.listeners.append(self._listen)
 
-    @contextmanager
-    def served(self) -> Iterator[None]:
+    def served(self) -> AbstractContextManager[None]:
         """Serve in threads."""
-        threads = [threading.Thread(target=work, daemon=True) for work in (self._serve, self._measure)]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            for thread in threads:
-                thread.join()
+        return in_threads((self._serve, self._measure), self._ended)
 
     def _reset(self, master: socket.socket | None) -> None:
         """Forget all that a master has set."""

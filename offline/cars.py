@@ -266,30 +266,20 @@ def _points(d: Drive, system: System, k: int) -> str:
 
 
 def _over_time(drives: Sequence[Drive]) -> str:
-    rows = [
-        (title, unit, factor, [n for n in drives[0].signals if n.endswith(ends)])
-        for title, unit, factor, ends in OVER_TIME
-    ]
-    rows = [row for row in rows if row[3]]
+    rows = [(title, unit, factor, names) for title, unit, factor, ends in OVER_TIME
+            if (names := [n for n in drives[0].signals if n.endswith(ends)])]  # fmt: skip
     with drawing(len(rows), 1, 1.5, "time") as (grid, shown):
         for ax, (title, unit, factor, names) in zip(grid[:, 0], rows, strict=True):
             for k, d in enumerate(drives):
                 chosen = names if len(drives) == 1 else names[:1]
                 for j, name in enumerate(chosen):
-                    label = d.label if len(drives) > 1 else name
-                    ax.plot(
-                        *thin(d.time, factor * d.signals[name], 400),
-                        color=COLOURS[(k + j) % len(COLOURS)],
-                        lw=0.9,
-                        label=label,
-                    )
+                    label, colour = d.label if len(drives) > 1 else name, COLOURS[(k + j) % len(COLOURS)]
+                    ax.plot(*thin(d.time, factor * d.signals[name], 400), color=colour, lw=0.9, label=label)
                     band = d.signals.get(name.replace(".belt.slip", ".uncertainty.slip")) if "slip" in name else None
                     if band is not None:  # a standard deviation
                         middle, wide, told = factor * d.signals[name], factor * band, "± its uncertainty"
-                        colour = COLOURS[(k + j) % len(COLOURS)]
-                        ax.fill_between(
-                            d.time, middle - wide, middle + wide, color=colour, alpha=0.25, lw=0, label=told
-                        )
+                        low, high = middle - wide, middle + wide
+                        ax.fill_between(d.time, low, high, color=colour, alpha=0.25, lw=0, label=told)
             ax.set(title=title, ylabel="" if unit == "1" else unit)
             names_beside(ax)
         grid[-1, 0].set_xlabel("time [s]")

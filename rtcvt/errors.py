@@ -2,7 +2,8 @@
 
 import difflib
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -42,6 +43,31 @@ class InputError(ValueError):
     def __reduce__(self) -> tuple[Any, ...]:
         """As it comes from another process."""
         return type(self), self.parts
+
+
+@dataclass(slots=True)
+class AsInputError:
+    """Context manager: an error of these kinds within it becomes an `InputError`.
+
+    The arguments are those of `InputError` and are computed before; `allowed` may be a function of the error. Errors of
+    the kind `passing` leave it as they are.
+    """
+
+    kinds: type[Exception] | tuple[type[Exception], ...]
+    source: object
+    key: str
+    value: object
+    allowed: str | Callable[[Any], str]
+    passing: type[Exception] | tuple[()] = ()
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Raise the `InputError` in place of an error of these kinds."""
+        if isinstance(error, self.kinds) and not isinstance(error, self.passing):
+            allowed = self.allowed if isinstance(self.allowed, str) else self.allowed(error)
+            raise InputError(self.source, self.key, self.value, allowed) from None
 
 
 @cache

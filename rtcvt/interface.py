@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rtcvt import quantity
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import goes_on_with, read_json, temporary_folder
 from rtcvt.kernel import FAILED, SATURATED
 from rtcvt.kind import Checked, Progress, Run, Task, kinds, lazily, load_unit
@@ -337,9 +337,8 @@ class Unit:
         h = _seconds("step", step, built.step_size)
         chosen, more = self._scenario(scenario, inputs, duration)
         if more:
-            raise InputError(
-                self.name, "inputs", ", ".join(more), "inputs that a scenario can hold: no functions or arrays"
-            )
+            allowed = "inputs that a scenario can hold: no functions or arrays"
+            raise InputError(self.name, "inputs", ", ".join(more), allowed)
         every = 0 if rate is None else _steps_of(rate, h)
         points = design(built, parameters, method, samples, seed)
         swept = Sweep(built, chosen, points, chosen_signals(built, signals), h, every)
@@ -1008,10 +1007,8 @@ def _steps_of(rate: Quantity | None, h: float) -> int:
 def _seconds(key: str, value: Quantity | None, default: float) -> float:
     if value is None:
         return default
-    try:
+    with AsInputError(ValueError, key, "", value, str):
         found = quantity.to_si(value, "s")
-    except ValueError as error:
-        raise InputError(key, "", value, str(error)) from None
     if found <= 0.0:
         raise InputError(key, "", value, "a time above 0 s")
     return found
@@ -1028,10 +1025,8 @@ def _options(task: Task, given: Mapping[str, Any], source: str) -> dict[str, Any
     for name, option in own.items():
         value = given.get(name, option.default)
         if option.unit and value is not None:
-            try:
+            with AsInputError(ValueError, source, name, value, str):
                 value = quantity.to_si(value, option.unit)
-            except ValueError as error:
-                raise InputError(source, name, value, str(error)) from None
         values[name] = value
     return values
 

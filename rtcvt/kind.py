@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.lazily import by_option, help_texts, lazily
 from rtcvt.unitfile import MAX_SUBSTEPS, Name, Record, UnitFile, located, read_unit_file
 
@@ -112,12 +112,10 @@ class Unit(Record):
             raise InputError(self.source, "model", chosen, " or ".join(kind.fidelities))
         if substeps is not None and not (isinstance(substeps, int) and 1 <= substeps <= MAX_SUBSTEPS):
             raise InputError(self.source, "substeps", substeps, f"an integer from 1 to {MAX_SUBSTEPS}")
-        try:
+        numbers = (ArithmeticError, ValueError)  # a singular matrix is a ValueError
+        allowed = lambda e: f"a machine that can be computed ({e})"  # noqa: E731
+        with AsInputError(numbers, self.source, "", None, allowed, passing=InputError):
             model: Model = kind.build(self, chosen, substeps)
-        except (ArithmeticError, ValueError) as error:  # a singular matrix is a ValueError
-            if isinstance(error, InputError):
-                raise
-            raise InputError(self.source, "", None, f"a machine that can be computed ({error})") from None
         model = with_start_values(model, parameters, source) if parameters else model
         model.require_order(model.p, self.source)
         return model

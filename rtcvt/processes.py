@@ -110,19 +110,12 @@ def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
     ):
         try:
             with _deaf(), signals_wait():  # a cluster that has half started is never closed
-                cluster = stack.enter_context(
-                    LocalCluster(
-                        n_workers=workers or os.cpu_count(),
-                        threads_per_worker=1,
-                        memory_limit=0,
-                        host="127.0.0.1",
-                        protocol="tls://",
-                        security=Security.temporary(),
-                        dashboard_address="127.0.0.1:0",
-                        scheduler_kwargs={"dashboard": False},
-                        silence_logs=logging.CRITICAL,
-                    )
-                )
+                made = LocalCluster(
+                    n_workers=workers or os.cpu_count(), threads_per_worker=1, memory_limit=0, host="127.0.0.1",
+                    protocol="tls://", security=Security.temporary(), dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False}, silence_logs=logging.CRITICAL,
+                )  # fmt: skip
+                cluster = stack.enter_context(made)
         except (RuntimeError, OSError) as error:  # dask: "Nanny failed to start."
             raise InputError("--workers", "", workers, f"processes that the system can start: {error}") from None
         yield stack.enter_context(Client(cluster))

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__, processes, quantity
 from rtcvt.environment import now
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.files import goes_on_with, new_beside, require_unread
 from rtcvt.files.hdf5 import BLOCK, MARK, Schema, hashed, new_series, open_sealed, text_in, texts_of
 from rtcvt.files.names import mapped, quoted
@@ -142,12 +142,9 @@ class Recording:
             No such signal, or a unit of another kind.
         """
         signal = self.signal(name)
-        try:
+        with AsInputError(ValueError, "recording", name, unit, f"a unit of the same kind as {signal.unit}"):
             factor, offset = quantity.conversion(signal.unit, unit)
             return factor * signal.values + offset
-        except ValueError:
-            allowed = f"a unit of the same kind as {signal.unit}"
-            raise InputError("recording", name, unit, allowed) from None
 
     def to_dataframe(self) -> Any:
         """A pandas.DataFrame with the time [s] as index and a column for each signal; ``attrs["units"]`` by name."""
@@ -336,10 +333,8 @@ def write_text(path: Path, text: str) -> None:
 def written(path: Path) -> Iterator[None]:
     """Raise errors of the system while writing a file as `InputError`: disk full, no rights, a name that is too
     long."""
-    try:
+    with AsInputError(OSError, "output", "", str(path), lambda e: f"a file that can be written: {e.strerror or e}"):
         yield
-    except OSError as error:
-        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror or error}") from None
 
 
 @contextmanager

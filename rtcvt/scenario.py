@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.files import TIMES, expression, misplaced
 from rtcvt.files.cycle import load_cycle
 from rtcvt.unitfile import Duration, Record, Time, is_file, parse_table, read_record, read_toml
@@ -140,9 +140,8 @@ def get_scenario(unit: Any, name: str) -> Scenario:
     names = [s.name for s in scenarios]
     guess = near(name, names).partition("; did you mean ")[2]
     known = "; ".join(names) or "none"
-    raise InputError(
-        unit.source, "scenario", name, f"this unit's scenarios are: {known}{guess and f'; did you mean {guess}'}"
-    )
+    allowed = f"this unit's scenarios are: {known}{guess and f'; did you mean {guess}'}"
+    raise InputError(unit.source, "scenario", name, allowed)
 
 
 def chosen_scenario(unit: Any, name: str | None) -> Scenario:
@@ -212,10 +211,8 @@ class Fault(Record):
             It has another unit, or is negative.
         """
         name = unit if isinstance(unit, str) else unit.name
-        try:
+        with AsInputError(ValueError, f"fault '{self.name}'", "value", self.value, str):
             found = 0.0 if self.value is None else quantity.to_si(self.value, unit)
-        except ValueError as error:
-            raise InputError(f"fault '{self.name}'", "value", self.value, str(error)) from None
         if found < 0.0:
             raise InputError(f"fault '{self.name}'", "value", self.value, f"not negative, in {name}")
         return found
@@ -307,10 +304,8 @@ def parameter_value(model: "VariableTable", name: str, value: float | str, sourc
     if full not in model.by_name:
         full = name
     variable = model.variable(full, "parameter")
-    try:
+    with AsInputError(ValueError, source, name, value, str):
         return full, _number(value, variable)
-    except ValueError as error:
-        raise InputError(source, name, value, str(error)) from None
 
 
 def parameter_changes(model: "VariableTable", scenario: Scenario, step: float) -> list[tuple[int, "Variable", float]]:

@@ -247,13 +247,9 @@ def stepped(
 
 def no_solution(model: Model, source: str, t: float, u: Array) -> InputError:
     """The error of a step that failed at `t` [s] with inputs `u`."""
-    return InputError(
-        source,
-        f"step at t = {t:g} s",
-        None,
-        f"{model.name} ({model.fidelity}) has no finite solution from here; inputs were "
-        + ", ".join(f"{v.name} = {u[v.index]:g}" for v in model.select("input")),
-    )
+    inputs = ", ".join(f"{v.name} = {u[v.index]:g}" for v in model.select("input"))
+    allowed = f"{model.name} ({model.fidelity}) has no finite solution from here; inputs were {inputs}"
+    return InputError(source, f"step at t = {t:g} s", None, allowed)
 
 
 def require_fitting(

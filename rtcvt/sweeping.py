@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import processes, quantity
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.files import goes_on_with, opened
 from rtcvt.files.hdf5 import refused, require_bounded
 from rtcvt.kernel import FAILED, SATURATED
@@ -120,9 +120,8 @@ def design(
     if not given:
         raise InputError("sweep", "parameters", None, "at least one parameter or input with its values")
     if (method == "grid") == (samples is not None):
-        raise InputError(
-            "sweep", "samples", samples, "a number of points for a method that draws them, none for a grid"
-        )
+        allowed = "a number of points for a method that draws them, none for a grid"
+        raise InputError("sweep", "samples", samples, allowed)
     axes, share = [_axis(model, name, values, method != "grid") for name, values in given.items()], None
     if samples is not None:
         if not 1 <= samples <= MOST_POINTS:
@@ -164,15 +163,10 @@ def _axis(model: Model, name: str, given: Values, two: bool) -> Axis:
         raise InputError("sweep", name, str(given), "a grid over its choices")
 
     def si(value: float | str) -> float:
-        try:
+        with AsInputError(ValueError, "sweep", name, value, str):
             number = v.choice(value) if v.choices else quantity.to_si(value, v.unit)
-        except ValueError as error:
-            raise InputError("sweep", name, value, str(error)) from None
-        return (
-            v.checked(number, "sweep", value if isinstance(value, str) else None)
-            if v.causality == "parameter"
-            else number
-        )
+        given = value if isinstance(value, str) else None
+        return v.checked(number, "sweep", given) if v.causality == "parameter" else number
 
     if isinstance(given, str) and ":" in given:
         parts = [part.strip() for part in given.split(":")]
@@ -270,9 +264,8 @@ class Sweep:
         kept = len(STATISTICS) if self.every == 0 else self.steps // self.every + 1
         shape = (self.design.points, len(self.signals), kept)
         if math.prod(shape) > MOST_VALUES:
-            raise InputError(
-                "sweep", "signals", f"{math.prod(shape):.3g} values", f"at most {MOST_VALUES:.3g}: fewer signals"
-            )
+            allowed = f"at most {MOST_VALUES:.3g}: fewer signals"
+            raise InputError("sweep", "signals", f"{math.prod(shape):.3g} values", allowed)
         self.values = np.full(shape, np.nan)
         self.status = np.full(self.design.points, WAITING, dtype=np.int8)
         self._code: Any = None  # see `rtcvt.fmu.batch`
@@ -373,9 +366,8 @@ class Sweep:
         """Communication points (n,) [s] and inputs (n, n_u) that all points share."""
         time: Array = np.linspace(0.0, self.steps * self.step, self.steps + 1)
         swept = {a.variable.name for a in self.design.axes}
-        scenario = self.scenario.model_copy(
-            update={"inputs": {name: s for name, s in self.scenario.inputs.items() if name not in swept}}
-        )
+        kept = {name: s for name, s in self.scenario.inputs.items() if name not in swept}
+        scenario = self.scenario.model_copy(update={"inputs": kept})
         return time, sample_inputs(self.model, scenario, time)
 
     def _compile(self, k: int, shared: tuple[Array, Array]) -> None:

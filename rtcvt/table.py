@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, ask_about_friction, near, too
+from rtcvt.errors import AsInputError, InputError, ask_about_friction, near, too
 from rtcvt.model import Books, Causality, Variable
 
 STORED, SUPPLY, POWER, LOSS, HELD_LOSS, MOTION = Books  # for `Row.books`
@@ -47,6 +47,16 @@ class Row(NamedTuple):
     usual: float | None = None  # of a coefficient of friction: the largest usual value; larger ones need a confirmation
     books: Books | None = None  # of an output: its role in the energy balance
     floor: str = ""  # of a parameter: another one that it is not below
+
+    @classmethod
+    def speed(cls, name: str, text: str) -> "Row":
+        """The row of an angular speed that is shown in revolutions per minute."""
+        return cls(name, "rad/s", text, nominal=100.0, display="rpm")
+
+    @classmethod
+    def flag(cls, name: str, text: str) -> "Row":
+        """The row of a Boolean."""
+        return cls(name, "1", text, boolean=True)
 
 
 TINY = 1e-9  # least value of a quantity that must be above zero
@@ -251,10 +261,8 @@ def given_values(source: str, given: Mapping[str, float | str], rows: Iterable[R
     require_keys(source, given, {key: place.row for key, place in known.items()})
     for key, place in known.items():
         row, value = place.row, given[key]
-        try:
+        with AsInputError(ValueError, source, f"parameters.{key}", value, str):
             number = quantity.of_machine(value, row.unit)
-        except ValueError as error:
-            raise InputError(source, f"parameters.{key}", value, str(error)) from None
         if row.minimum is not None and number < row.minimum:
             raise InputError(source, f"parameters.{key}", value, f"at least {quantity.shown(row.minimum, row.unit)}")
         if row.maximum is not None and number > row.maximum:

@@ -30,14 +30,13 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
 from rtcvt.fmu.a2l import write_access
-from rtcvt.fmu.description import boolean, model_description
+from rtcvt.fmu.description import boolean, model_description, write_xml
 from rtcvt.fmu.export import pack, require_fmu_name
 from rtcvt.fmu.native.bus import Bus, bus_tables, write_manifest
 from rtcvt.fmu.native.compiler import (
@@ -248,7 +247,7 @@ def write_unit(
             description = native_description(model, identifier, guid, stop_time, files)
         else:
             description = fmi3_description(model, rows, identifier, guid, LOG_CATEGORIES, stop_time)
-        _write_xml(description, root / "modelDescription.xml")
+        write_xml(description, root / "modelDescription.xml")
         copy_resources(model, root / "resources")
         (root / "resources" / UNIT_FILE).write_text(model.source, encoding="utf-8")
         (root / "documentation").mkdir()
@@ -278,15 +277,10 @@ def write_unit(
         pack(root, path)
 
 
-def _write_xml(root: Element, path: Path) -> None:
-    ElementTree.indent(root)
-    ElementTree.ElementTree(root).write(path, "UTF-8", xml_declaration=True)
-
-
 def _write_terminals(model: Model, folder: Path, diagram: str) -> None:
     """``terminalsAndIcons.xml`` of FMI 3.0 and its pictures."""
     folder.mkdir()
-    _write_xml(terminals(model), folder / "terminalsAndIcons.xml")
+    write_xml(terminals(model), folder / "terminalsAndIcons.xml")
     for name, svg in {**TERMINAL_ICONS, "icon": diagram}.items():
         (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
         (folder / f"{name}.png").write_bytes(_picture(svg))
@@ -333,7 +327,7 @@ def write_sources(
     for name, text in {**own, "kernels.c": kernels, "model.c": model_c}.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     if fmi == 3:
-        _write_xml(build_description(identifier, source_files(folder)), folder / "buildDescription.xml")
+        write_xml(build_description(identifier, source_files(folder)), folder / "buildDescription.xml")
     copy_headers(fmi, folder)
     return guid
 
@@ -459,35 +453,24 @@ def native_description(
 
     `files` are those of its sources that are compiled, if it contains them.
     """
-    root = model_description(model, identifier, guid, False, stop_time, unit_variables(model))
+    shared = {
+        "canBeInstantiatedOnlyOncePerProcess": boolean(any(g.alone for g in model.foreign)),
+        "canNotUseMemoryManagementFunctions": "false",
+        "canGetAndSetFMUstate": boolean(all(g.keeps_state for g in model.foreign)),
+        "canSerializeFMUstate": boolean(not model.foreign), "providesDirectionalDerivative": boolean(not model.opaque),
+    }  # fmt: skip
+    abilities = {"canInterpolateInputs": "true", "maxOutputDerivativeOrder": "1", **shared}
+    rows = unit_variables(model)
+    root = model_description(model, identifier, guid, False, stop_time, rows, abilities, LOG_CATEGORIES)
     root.set("numberOfEventIndicators", "0")
-    cosimulation = root.find("CoSimulation")
-    categories = root.find("LogCategories")
-    assert cosimulation is not None
-    assert categories is not None
-    cosimulation.set("canNotUseMemoryManagementFunctions", "false")
-    cosimulation.set("providesDirectionalDerivative", boolean(not model.opaque))
-    cosimulation.set("canGetAndSetFMUstate", boolean(all(g.keeps_state for g in model.foreign)))
-    cosimulation.set("canSerializeFMUstate", boolean(not model.foreign))
-    cosimulation.set("canBeInstantiatedOnlyOncePerProcess", boolean(any(g.alone for g in model.foreign)))
-    cosimulation.set("canInterpolateInputs", "true")
-    cosimulation.set("maxOutputDerivativeOrder", "1")
-    discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due
-    exchange = Element("ModelExchange", modelIdentifier=identifier)
-    exchange.set("completedIntegratorStepNotNeeded", "false" if discrete else "true")
-    for key in ("needsExecutionTool", "canBeInstantiatedOnlyOncePerProcess", "canNotUseMemoryManagementFunctions",
-                "canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"):  # fmt: skip
-        exchange.set(key, cosimulation.get(key, "false"))
-    kinds = [exchange, cosimulation] if model.exchangeable else [cosimulation]
     if model.exchangeable:
-        root.insert(list(root).index(cosimulation), exchange)
-    for element in kinds if files else ():
+        discrete = any(v.boolean for v in model.select("output"))  # a completed step may find an event due
+        exchange = {"modelIdentifier": identifier, "completedIntegratorStepNotNeeded": boolean(not discrete)}
+        root.insert(0, Element("ModelExchange", exchange | {"needsExecutionTool": "false"} | shared))
+    for element in [*root.iter("ModelExchange"), *root.iter("CoSimulation")] if files else ():
         listed = SubElement(element, "SourceFiles")
         for name in files:
             SubElement(listed, "File", name=name)
-    categories.clear()
-    for name, text in LOG_CATEGORIES.items():
-        SubElement(categories, "Category", name=name, description=text)
     return root
 
 

@@ -25,13 +25,13 @@ import csv
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__
+from rtcvt.fmu.description import write_xml
 from rtcvt.fmu.traceability import FILE as METADATA
 from rtcvt.model import Model, Variable
 from rtcvt.quantity import base_unit
@@ -76,13 +76,13 @@ def write_reference(model: Model, scenario: Scenario, folder: Path) -> None:
         kind = "application/x-ssp-parameter-set"
         files.append(("parameters.ssv", kind, "parameter", "Parameters that the experiment changes"))
         values = dict(parameter_value(model, k, v, scenario.name) for k, v in scenario.parameters.items())
-        _write(folder / "parameters.ssv", _parameter_set(model, scenario, values))
+        write_xml(_parameter_set(model, scenario, values), folder / "parameters.ssv")
     present = {name for name, *_ in files}
-    _write(folder / "experiment.exp", _experiment(model, scenario, float(time[-1]), present))
+    write_xml(_experiment(model, scenario, float(time[-1]), present), folder / "experiment.exp")
     kind = "application/x-ma-hs-experiments"
     files.insert(0, ("experiment.exp", kind, "experiment/smoke-test", f"Scenario: {scenario.name}"))
     files.append((f"../../{METADATA}", "application/x-srmd-meta-data", "meta-data", "Origin, range and accuracy"))
-    _write(folder / "fmi-ls-manifest.xml", _manifest(files))
+    write_xml(_manifest(files), folder / "fmi-ls-manifest.xml")
 
 
 def cross_check_files(path: Path) -> list[Path]:
@@ -142,11 +142,6 @@ def _write_table(path: Path, variables: Sequence[Variable], time: Array, values:
         for t, row in zip(time, values, strict=True):
             cells = (int(row[v.index]) if v.boolean else repr(float(row[v.index])) for v in variables)
             writer.writerow([repr(float(t)), *cells])
-
-
-def _write(path: Path, root: Element) -> None:
-    ElementTree.indent(root)
-    ElementTree.ElementTree(root).write(path, "UTF-8", xml_declaration=True)
 
 
 def _experiment(model: Model, scenario: Scenario, stop: float, present: set[str]) -> Element:

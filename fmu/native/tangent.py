@@ -16,6 +16,7 @@ Constants, arrays that are only read, have no companions.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from rtcvt.fmu import translate as ir
 
@@ -107,13 +108,7 @@ class _Tangent:
     def is_active(self, e: ir.Expression) -> bool:
         if isinstance(e, ir.Local):
             return e.name in self.arrays or e.name in self.floats
-        if e.type in (ir.INT, ir.BOOL):
-            return False
-        if isinstance(e, ir.Item | ir.View):
-            return self.is_active(e.array)
-        if isinstance(e, ir.Choice):
-            return self.is_active(e.a) or self.is_active(e.b)
-        return any(self.is_active(part) for part in vars_of(e))
+        return e.type not in (ir.INT, ir.BOOL) and any(map(self.is_active, ir.children(e)))
 
     # statements
 
@@ -144,16 +139,12 @@ class _Tangent:
             yield s
 
     def assignment(self, s: ir.Assign) -> Iterator[ir.Statement]:
-        if (
-            isinstance(s.target, ir.Local)
-            and isinstance(s.value, ir.Call)
-            and s.value.function not in _LIBRARY
-            and s.op == "="
-        ):
-            call = self.call(s.value, s.target.name)
-            if s.target.name in self.floats and isinstance(call, ir.Call) and not call.function.endswith(_SUFFIX):
-                yield ir.Assign(ir.Local(s.target.name + _DOT, ir.DOT), "=", _ZERO)
-            yield ir.Assign(s.target, "=", call)
+        into, of = s.target, s.value
+        if s.op == "=" and isinstance(into, ir.Local) and isinstance(of, ir.Call) and of.function not in _LIBRARY:
+            call = self.call(of, into.name)
+            if into.name in self.floats and isinstance(call, ir.Call) and not call.function.endswith(_SUFFIX):
+                yield ir.Assign(ir.Local(into.name + _DOT, ir.DOT), "=", _ZERO)
+            yield ir.Assign(into, "=", call)
             return
         value, target = self.value(s.value), self.value(s.target)
         assert isinstance(target, ir.Local | ir.Item)
@@ -201,17 +192,7 @@ class _Tangent:
             test, a = self.guarded(self.value(e.test), e.a, True)
             test, b = self.guarded(test, e.b, False)
             return ir.Choice(test, a, b, e.type)
-        if isinstance(e, ir.Item):
-            return ir.Item(self.value(e.array), self.value(e.index))
-        if isinstance(e, ir.View):
-            return ir.View(self.value(e.array), self.value(e.offset), e.type)
-        if isinstance(e, ir.Call):
-            return ir.Call(e.function, tuple(self.value(a) for a in e.arguments), e.type)
-        if isinstance(e, ir.Unary):
-            return ir.Unary(e.op, self.value(e.a), e.type)
-        if isinstance(e, ir.Cast):
-            return ir.Cast(self.value(e.a), e.type)
-        return e
+        return cast(ir.Expression, ir.rebuilt(e, self.value))
 
     def guarded(self, test: ir.Expression, e: ir.Expression, wanted: bool) -> tuple[ir.Expression, ir.Expression]:
         """The test and the value of an expression whose calls are made only if the test has the `wanted` result."""
@@ -285,17 +266,13 @@ class _Tangent:
             da = self.dot(a)
             if e.function == _SNAPPED or da is None:
                 return da
+            nothing = ir.Literal(0.0, ir.FLOAT)
             if e.function == "sqrt":
                 slope = ir.Binary("/", ir.Binary("*", ir.Literal(0.5, ir.FLOAT), da, ir.DOT), e, ir.DOT)
-                return ir.Choice(
-                    ir.Binary(">", a, ir.Literal(0.0, ir.FLOAT), ir.BOOL), slope, _ZERO, ir.DOT
-                )  # at 0 no 0/0
+                return ir.Choice(ir.Binary(">", a, nothing, ir.BOOL), slope, _ZERO, ir.DOT)  # at 0 no 0/0
             if e.function == "fabs":
-                return self.dot(
-                    ir.Choice(
-                        ir.Binary("<", a, ir.Literal(0.0, ir.FLOAT), ir.BOOL), ir.Unary("-", a, ir.FLOAT), a, ir.FLOAT
-                    )
-                )
+                below = ir.Binary("<", a, nothing, ir.BOOL)
+                return self.dot(ir.Choice(below, ir.Unary("-", a, ir.FLOAT), a, ir.FLOAT))
             return None  # floor and ceil
         assert isinstance(e, ir.Binary)
         return self.binary(e)
@@ -316,10 +293,8 @@ class _Tangent:
 
     def binary(self, e: ir.Binary) -> ir.Expression | None:
         da, db = self.dot(e.a), self.dot(e.b)
-        if e.op == "+":
-            return _sum("+", da, db)
-        if e.op == "-":
-            return _sum("-", da, db)
+        if e.op in ("+", "-"):
+            return _sum(e.op, da, db)
         if e.op == "*":
             left = None if da is None else ir.Binary("*", da, e.b, ir.FLOAT)
             right = None if db is None else ir.Binary("*", e.a, db, ir.FLOAT)
@@ -335,21 +310,12 @@ def _without_unread(body: tuple[ir.Statement, ...], parameters: set[str]) -> tup
         assigned: set[str] = set()
         read: set[str] = set()
         for part in (p for s in body for p in ir.walk(s)):
-            if isinstance(part, ir.Assign) and isinstance(part.target, ir.Local):
-                own = part.target.name
-                assigned.add(own)
-                read |= {p.name for p in ir.walk(part.value) if isinstance(p, ir.Local | ir.Address)} - {own}
-            elif isinstance(part, ir.Assign):
-                read |= {
-                    p.name
-                    for e in (part.target, part.value)
-                    for p in ir.walk(e)
-                    if isinstance(p, ir.Local | ir.Address)
-                }
-            elif isinstance(part, ir.Evaluate | ir.Return | ir.If | ir.For):
-                heads = vars(part).values()
-                expressions = (e for e in heads if isinstance(e, ir.Expression))
-                read |= {p.name for e in expressions for p in ir.walk(e) if isinstance(p, ir.Local | ir.Address)}
+            if isinstance(part, ir.Statement):
+                target = part.target if isinstance(part, ir.Assign) else None
+                own = {target.name} if isinstance(target, ir.Local) else set()
+                assigned |= own
+                heads = (e for e in vars(part).values() if isinstance(e, ir.Expression))
+                read |= {p.name for e in heads for p in ir.walk(e) if isinstance(p, ir.Local | ir.Address)} - own
         dead = {name for name in assigned - read - parameters if name.endswith(_DOT)}
         if not dead:
             return body
@@ -364,16 +330,6 @@ def _dropped(body: Sequence[ir.Statement], dead: set[str]) -> Iterator[ir.Statem
             yield ir.For(s.name, s.start, s.stop, s.step, tuple(_dropped(s.body, dead)))
         elif not (isinstance(s, ir.Assign) and isinstance(s.target, ir.Local) and s.target.name in dead):
             yield s
-
-
-def vars_of(e: ir.Expression) -> Iterator[ir.Expression]:
-    """Expressions directly in an expression."""
-    if isinstance(e, ir.Call):
-        yield from e.arguments
-    elif isinstance(e, ir.Binary):
-        yield from (e.a, e.b)
-    elif isinstance(e, ir.Unary | ir.Cast):
-        yield e.a
 
 
 def _minus(e: ir.Expression | None) -> ir.Expression | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rtcvt import processes
 from rtcvt.environment import home
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 
 SOURCE = Path(__file__).with_name("loop.c")
 FLAGS = ["-std=c11", "-O2", "-fPIC", "-shared", "-pthread"]
@@ -41,7 +41,7 @@ def library() -> Path:
     key = hashlib.sha256(text + repr([compiler, FLAGS, platform.machine()]).encode()).hexdigest()[:16]
     file = _cache() / f"loop-{key}.so"
     if not file.is_file():
-        try:
+        with AsInputError(OSError, "native loop", "", str(file), lambda e: f"a file that can be written: {e.strerror}"):
             file.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=file.parent) as folder:
                 made = Path(folder) / file.name
@@ -50,8 +50,6 @@ def library() -> Path:
                 if done.returncode != 0:
                     raise InputError("native loop", "compiler", None, f"it failed:\n{done.stderr.strip()[-2000:]}")
                 os.replace(made, file)
-        except OSError as error:
-            raise InputError("native loop", "", str(file), f"a file that can be written: {error.strerror}") from None
     return file
 
 

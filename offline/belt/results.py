@@ -142,13 +142,9 @@ def result(case: Case, folder: Path, progress: Progress | None = None) -> Result
         write_recording(file, Recording(outcome.run.time, kept, about, text), "belt drive, result of a full model")
         whole.unlink()
     held = read_recording(file)
-    fields_, series_ = {}, {}
-    for name, signal in held.signals.items():
-        if name.startswith("field."):
-            fields_[name.removeprefix("field.")] = signal.values
-        else:
-            series_[name] = signal.values
-    return Result(case, held.time, series_, fields_, float(held.attributes["wall_s"]))
+    values = {name: signal.values for name, signal in held.signals.items()}
+    of_fields = {name.removeprefix("field."): values.pop(name) for name in list(values) if name.startswith("field.")}
+    return Result(case, held.time, values, of_fields, float(held.attributes["wall_s"]))
 
 
 def condense(case: Case, run: AnyRun) -> tuple[dict[str, Signal], dict[str, Signal]]:

@@ -139,13 +139,16 @@ def simulate_full(
     begun = saved = time.perf_counter()
     samples = number_of_steps(max(scenario.duration, SAMPLE), SAMPLE, f"scenario '{scenario.name}'")
     scenario = scenario.model_copy(update={"duration": samples * SAMPLE})
-    ancf = full_model(unit) == "ancf"
-    built = drive.build(unit) if ancf else None
+    built = drive.build(unit) if full_model(unit) == "ancf" else None
     run: AnyRun | None = None
     if resume and goes_on_with(path).exists():
         held = drive.read_run(path, built, scenario) if built else rigid_elements.read_run(path, unit, scenario)
         run = held
     first = 0.0 if run is None else float(run.time[-1])
+
+    def report(t: float, _: float = 0.0) -> None:
+        progress(t, scenario.duration)
+
     while run is None or run.time[-1] < scenario.duration - 0.5 * SAMPLE:
         done = 0.0 if run is None else float(run.time[-1])
         end = min(PIECE_DURATION * (np.floor(done / PIECE_DURATION + 1e-6) + 1.0), scenario.duration)
@@ -154,14 +157,10 @@ def simulate_full(
         piece = scenario.model_copy(update={"duration": end})
         if built is not None:
             assert run is None or isinstance(run, drive.Run)
-            run = drive.simulate(
-                built, piece, sample=SAMPLE, start=run, report=lambda t: progress(t, scenario.duration)
-            )
+            run = drive.simulate(built, piece, sample=SAMPLE, start=run, report=report)
         else:
             assert run is None or isinstance(run, rigid_elements.Run)
-            run = rigid_elements.simulate(
-                unit, piece, SAMPLE, start=run, progress=lambda t, _: progress(t, scenario.duration)
-            )
+            run = rigid_elements.simulate(unit, piece, SAMPLE, start=run, progress=report)
         stopped = not run.complete
         run = replace(run, complete=bool(run.time[-1] >= scenario.duration - 0.5 * SAMPLE))
         if stopped or run.complete or time.perf_counter() > saved + WRITE_INTERVAL:

@@ -34,12 +34,9 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
         drive, chosen, path, resume=given["resume"], progress=lambda t, _: progress(chosen.name, round(1e3 * t), last)
     )
     found = figures(outcome)
-    title = (
-        f"{drive.name}, full model ({found['model']}): {chosen.name}, mean of the last fifth of {found['time_s']:g} s"
-    )
-    table = Table(
-        "pulley", "speed, rad/s", "torque of the belt, N.m", "tension of the span after it, N", title=escape(title)
-    )
+    title = f"{drive.name}, full model ({found['model']}): {chosen.name}"
+    title = escape(f"{title}, mean of the last fifth of {found['time_s']:g} s")
+    table = Table("pulley", "speed, rad/s", "torque of the belt, N.m", "tension of the span after it, N", title=title)
     for name, tension in zip(drive.pulleys, found["tension_N"].values(), strict=True):
         table.add_row(name, cell(found["speed_rad_s"][name]), cell(found["belt_torque_Nm"][name]), cell(tension))
     lines: list[Any] = [table]

@@ -431,21 +431,13 @@ def _section_4_ancf(r: Result, found: Mapping[str, Mapping[str, Result]]) -> lis
     assert r.case.unit.ancf is not None
     mu, elements = unit.ancf.mu, r.case.unit.ancf.elements
     error, relative = capstan(fine, mu)
-    coarse = capstan(r, mu)[0]
+    coarse, of = capstan(r, mu)[0], f"largest error, {label}"
+    less = 1.0 - f["creep"] / f["from tension"]
     quotes = [
         _near("4", f"r (F_1 - F_2) against the torque of P1, {label}", 0.37, 100.0 * drop, "%", 0.1),
         _below("4", "25 N m + d_P2 omega_P2 against the torque of P1", 0.0, 100.0 * load, "%", 1.0),
-        _near(
-            "4",
-            "creep from speeds against (F_1 - F_2)/EA",
-            3.3,
-            100.0 * (1.0 - f["creep"] / f["from tension"]),
-            "%",
-            0.1,
-        ),
-        _below(
-            "4, Fig. 24", f"axial force on P1 against Euler-Eytelwein, largest error, {label}", 13.6, error, "N", 13.6
-        ),
+        _near("4", "creep from speeds against (F_1 - F_2)/EA", 3.3, 100.0 * less, "%", 0.1),
+        _below("4, Fig. 24", f"axial force on P1 against Euler-Eytelwein, {of}", 13.6, error, "N", 13.6),
         _below("4, Fig. 24", f"the same, the unit's {elements} elements", 13.6, coarse, "N", 13.6),
         _below("4, Fig. 24", f"the same, relative, {label}", 2.5, 100.0 * relative, "%", 2.5),
     ]

@@ -95,12 +95,8 @@ def poisson_law(G: Array, before: Array, added: Array, law: Restitution, start: 
     returned = np.where(law.bilateral, -np.inf, law.e_N * compression.L[normal])
     expansion = newton(contact_problem(G, compression.gamma, law.mu, returned, speed))
     smooth = newton(contact_problem(G, expansion.gamma + added, law.mu, lower, speed), start)
-    return ContactSolution(
-        compression.L + expansion.L + smooth.L,
-        smooth.gamma,
-        compression.iterations + expansion.iterations + smooth.iterations,
-        max(compression.residual, expansion.residual, smooth.residual),
-    )
+    L, iterations = compression.L + expansion.L + smooth.L, sum(s.iterations for s in (compression, expansion, smooth))
+    return ContactSolution(L, smooth.gamma, iterations, max(s.residual for s in (compression, expansion, smooth)))
 
 
 def energy_change(G: Array, before: Array, L: Array) -> float:

@@ -120,12 +120,10 @@ def relaxation(A: ArrayLike) -> NDArray[np.float64]:
             return 1.0 / diagonal
     mu = np.linalg.eigvalsh(0.5 * (A + A.T))[0]
     if mu <= 1e-12 * rows.max():
-        raise InputError(
-            "fixed point",
-            "A",
-            None,
-            "symmetric, dominated by a positive diagonal, or with positive definite symmetric part; else use lemke",
+        allowed = (
+            "symmetric, dominated by a positive diagonal, or with positive definite symmetric part; else use lemke"
         )
+        raise InputError("fixed point", "A", None, allowed)
     return np.full(n, mu / np.linalg.norm(A, 2) ** 2)
 
 

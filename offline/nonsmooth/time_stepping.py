@@ -229,14 +229,9 @@ def _halves(system: System, now: Step, dt: float, law: ImpactLaw) -> tuple[Step,
     """States after dt/2 and dt; the impulse of the second is the sum of the two."""
     mid = half_explicit_step(system, now.t, now.q, now.u, 0.5 * dt, now.impulse, law)
     end = half_explicit_step(system, mid.t, mid.q, mid.u, 0.5 * dt, mid.impulse, law)
-    both = replace(
-        end,
-        t=now.t + dt,
-        impulse=mid.impulse + end.impulse,
-        iterations=mid.iterations + end.iterations,
-        residual=max(mid.residual, end.residual),
-    )
-    return mid, both
+    impulse, iterations = mid.impulse + end.impulse, mid.iterations + end.iterations
+    worst = max(mid.residual, end.residual)
+    return mid, replace(end, t=now.t + dt, impulse=impulse, iterations=iterations, residual=worst)
 
 
 def _closing(now: Step, mid: Step, end: Step, bilateral: NDArray[np.bool_], tolerance: float) -> float:

@@ -44,13 +44,8 @@ class Body(NamedTuple):
         """Rigid motions with harmonics 0 and 1: axial shift; shift across, tilt about the apex; shape (3, dofs)."""
         x, y = self.basis.doflocs
         part = self.part
-        return np.array(
-            [
-                np.where(part == 2, 1.0, 0.0),
-                np.choose(part, [np.ones_like(x), -np.ones_like(x), np.zeros_like(x)]),
-                np.choose(part, [-y, y, x]),
-            ]
-        )
+        across = np.choose(part, [np.ones_like(x), -np.ones_like(x), np.zeros_like(x)])
+        return np.array([np.where(part == 2, 1.0, 0.0), across, np.choose(part, [-y, y, x])])
 
     @property
     def part(self) -> NDArray[np.intp]:

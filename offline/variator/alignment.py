@@ -18,7 +18,7 @@ Powers are over F_O v.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,23 +136,16 @@ def load_samples(
     if not names:
         raise InputError(paths[0].parent, "", None, "at least one run that settles")
     slipped = np.abs([w.values["slip"] for w in rows]) > slip
-    return Samples(
-        np.array([w.run for w in rows]),
-        np.array([w.phase for w in rows]),
-        np.array([w.point for w in rows]),
-        {k: np.array([w.values[k] for w in rows]) for k in VALUES},
-        np.array([w.length for w in rows]),
-        {k: np.array([w.fields[k] for w in rows]) for k in FIELDS},
-        tuple(names),
-        tuple(unsettled),
-        (
-            {k: np.array([w.values[k] for w in before]) for k in VALUES},
-            {k: np.array([w.fields[k] for w in before]) for k in FIELDS},
-        ),
-        slipped,
-        about["belt"],
-        {"unit_file": about["unit_file"], "plan": about["plan"], "revision": ", ".join(sorted(about["revisions"]))},
-    )
+
+    def series(windows: Sequence[_Window]) -> tuple[dict[str, Array], dict[str, Array]]:
+        return ({k: np.array([w.values[k] for w in windows]) for k in VALUES},
+                {k: np.array([w.fields[k] for w in windows]) for k in FIELDS})  # fmt: skip
+
+    run, phase, point, length = (np.array([getattr(w, k) for w in rows]) for k in ("run", "phase", "point", "length"))
+    values, fields = series(rows)
+    told = {"unit_file": about["unit_file"], "plan": about["plan"], "revision": ", ".join(sorted(about["revisions"]))}
+    return Samples(run, phase, point, values, length, fields, tuple(names), tuple(unsettled), series(before), slipped,
+                   about["belt"], told)  # fmt: skip
 
 
 def dimensionless(unit: str, values: Array, length: Array, F_O: float, v: float, belt: Mapping[str, float]) -> Array:

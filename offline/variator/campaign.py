@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import goes_on_with, read_text
 from rtcvt.offline.pushbelt.run.prepare import prepare, steps_of
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
@@ -189,10 +189,8 @@ def _hold(folder: Path) -> int | None:
 
 def _folder(folder: Path) -> Path:
     folder = folder.resolve()
-    try:
+    with AsInputError(OSError, "output", "", str(folder), lambda e: f"a folder: {e.strerror}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError("output", "", str(folder), f"a folder: {error.strerror}") from None
     return folder
 
 

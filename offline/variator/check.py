@@ -471,12 +471,8 @@ def _settled(held: HeldRun, models: Mapping[str, Driven], laws: Laws) -> tuple[S
     s = {k: float(v[STEADY]) for k, v in held.summary.items()}
     law = {k: float(v) for k, v in laws.steady(*_point(s)).items()}
     lost = law["loss"] * s["F_O"] * s["v"]
-    values["laws"] = {
-        "thrust_ratio": law["thrust_ratio"],
-        "slip": law["slip"],
-        "efficiency": _efficiency(s["P_O"], lost),
-        "loss": lost,
-    }
+    kept = {k: law[k] for k in ("thrust_ratio", "slip")}
+    values["laws"] = kept | {"efficiency": _efficiency(s["P_O"], lost), "loss": lost}
     return Settled(held, values), flanks
 
 

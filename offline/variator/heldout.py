@@ -324,16 +324,8 @@ def _read(file: h5py.File) -> HeldOut:
         rows = slice(at, at + 2 + len(run.branches))
         at = rows.stop
         means = {name: a[rows] for name, a in columns.items()}
-        found.append(
-            HeldRun(
-                run,
-                bool(file["slipping"][k]),
-                float(file["revolution"][k]),
-                means,
-                tuple(branches[k]),
-                tuple(passages[k]),
-            )
-        )
+        slips, revolution = bool(file["slipping"][k]), float(file["revolution"][k])
+        found.append(HeldRun(run, slips, revolution, means, tuple(branches[k]), tuple(passages[k])))
     attributes = {k: file.attrs[k] for k in ("revision", "created", "rtcvt_version")}
     return HeldOut(
         str(file.attrs["unit"]), tuple(found), file["plan"].asstr()[()], file["unit_file"].asstr()[()],

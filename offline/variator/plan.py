@@ -385,25 +385,14 @@ def _run(
 ) -> Run:
     """The run at the point `u` of the unit cube; branches not longer than `longest` [s]."""
     a, m = plan.space, plan.model
+    start = Point(_geometric(a.ratio, u[0]), _geometric(a.speed, u[1]), xi, _geometric(a.clamping_force, u[3]))
+    step = largest_step(m.scheme, b) if m.step is None else m.step
     return Run(
-        name=f"{p.name}-{k:03}",
-        start=Point(_geometric(a.ratio, u[0]), _geometric(a.speed, u[1]), xi, _geometric(a.clamping_force, u[3])),
-        settings=Settings(
-            N_E=m.N_E,
-            N_B=m.N_B,
-            flank_points=m.flank_points,
-            scheme=m.scheme,
-            step=largest_step(m.scheme, b) if m.step is None else m.step,
-        ),
-        settle=p.settle,
-        mean=p.mean,
-        settle_at_most=p.settle_at_most,
-        branches=branches,
-        longest=longest,
-        limits=a.limits,
-        frames=m.frames,
-        observe=("elements", "fields") if elements else ("fields",),
-    )
+        name=f"{p.name}-{k:03}", start=start,
+        settings=Settings(N_E=m.N_E, N_B=m.N_B, flank_points=m.flank_points, scheme=m.scheme, step=step),
+        settle=p.settle, mean=p.mean, settle_at_most=p.settle_at_most, branches=branches, longest=longest,
+        limits=a.limits, frames=m.frames, observe=("elements", "fields") if elements else ("fields",),
+    )  # fmt: skip
 
 
 def _drawn(

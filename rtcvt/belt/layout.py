@@ -292,16 +292,14 @@ class ArmP(Rows):
 
     J = Row("{pulley}.arm.J", "kg.m2", "moment of inertia of the arm of {pulley} about its pivot", TINY)
     K = Row("{pulley}.arm.K", "N.m/rad", "stiffness of the arm's spring", TINY)
-    M_0 = Row(
-        "{pulley}.arm.M_0", "N.m", "torque of the arm's spring at the position of the unit file, anticlockwise positive"
-    )
+    M_0 = Row("{pulley}.arm.M_0", "N.m",
+              "torque of the arm's spring at the position of the unit file, anticlockwise positive")  # fmt: skip
     C = Row("{pulley}.arm.C", "N.m.s/rad", "viscous friction of the arm", 0.0, tunable=True)
     M_F = Row("{pulley}.arm.M_F", "N.m", "dry friction torque of the arm", 0.0, tunable=True)
     K_F = Row("{pulley}.arm.K_F", "N.m/rad", "stiffness of the arm's dry friction while it sticks", TINY)
     K_S = Row("{pulley}.arm.K_S", "N.m/rad", "stiffness of the arm's end stops", 0.0)
-    C_S = Row(
-        "{pulley}.arm.C_S", "s/rad", "damping of the arm's end stops: relative rise of their torque per speed", 0.0
-    )
+    C_S = Row("{pulley}.arm.C_S", "s/rad", "damping of the arm's end stops: relative rise of their torque per speed",
+              0.0)  # fmt: skip
 
 
 class DecouplerP(Rows):
@@ -310,33 +308,20 @@ class DecouplerP(Rows):
     J = Row("{pulley}.shaft.J", "kg.m2", "moment of inertia of the shaft after the decoupler of {pulley}", TINY)
     K = Row("{pulley}.decoupler.k", "N.m/rad", "stiffness of the decoupler's spring", TINY)
     C = Row("{pulley}.decoupler.c", "N.m.s/rad", "damping of the decoupler, in parallel with its spring", TINY)
-    M_D = Row(
-        "{pulley}.decoupler.M_D",
-        "N.m",
-        "drag torque of the decoupler's clutch while the shaft overruns",
-        0.0,
-        tunable=True,
-    )
+    M_D = Row("{pulley}.decoupler.M_D", "N.m", "drag torque of the decoupler's clutch while the shaft overruns", 0.0,
+              tunable=True)  # fmt: skip
 
 
 PULLEY_J = Row("{pulley}.J", "kg.m2", "moment of inertia of pulley {pulley}", TINY)
 PULLEY_B = Row("{pulley}.b", "N.m.s/rad", "viscous friction of pulley {pulley}", 0.0, tunable=True)
 PULLEY_MU = Row("{pulley}.mu", "1", "friction coefficient of the belt on pulley {pulley}", 1e-3, tunable=True)
 
-TORQUE_IN = Row(
-    "{pulley}.tau", "N.m", "torque into the drive at flange {pulley}{about}: tau w is power in", nominal=10.0
-)
-SPEED_IN = Row(
-    "{pulley}.w", "rad/s", "speed of flange {pulley}{about}, anticlockwise positive", nominal=100.0, display="rpm"
-)
+TORQUE_IN = Row("{pulley}.tau", "N.m", "torque into the drive at flange {pulley}{about}: tau w is power in",
+                nominal=10.0)  # fmt: skip
+SPEED_IN = Row.speed("{pulley}.w", "speed of flange {pulley}{about}, anticlockwise positive")
 TORQUE_OUT = Row("{pulley}.tau", "N.m", "torque into the drive at flange {pulley}{about}", nominal=10.0)
-SPEED_OUT = Row(
-    "{pulley}.w", "rad/s", "speed of pulley {pulley}{about}, anticlockwise positive", nominal=100.0, display="rpm"
-)
-SHAFT_OUT = Row(
-    "{pulley}.w", "rad/s", "speed of the shaft after the decoupler of {pulley}{about}, anticlockwise positive",
-    nominal=100.0, display="rpm",
-)  # fmt: skip
+SPEED_OUT = Row.speed("{pulley}.w", "speed of pulley {pulley}{about}, anticlockwise positive")
+SHAFT_OUT = Row.speed("{pulley}.w", "speed of the shaft after the decoupler of {pulley}{about}, anticlockwise positive")
 TENSION = Row("{pulley}_{after}.F", "N", "elastic tension of the span from {pulley} to {after}")
 
 
@@ -355,24 +340,16 @@ class Y(Rows):
 class PulleyY(Rows):
     """Outputs of a pulley."""
 
-    SLIP = Row(
-        "{pulley}.slip", "m/s", "slip: speed of the belt where it leaves {pulley}, less that of the rim", nominal=0.1
-    )
-    USE = Row(
-        "{pulley}.use",
-        "1",
-        "utilisation of friction on {pulley}: force divided by capacity; full slip at 1",
-        0.0,
-        nominal=1.0,
-    )
+    SLIP = Row("{pulley}.slip", "m/s", "slip: speed of the belt where it leaves {pulley}, less that of the rim",
+               nominal=0.1)  # fmt: skip
+    USE = Row("{pulley}.use", "1", "utilisation of friction on {pulley}: force divided by capacity; full slip at 1",
+              0.0, nominal=1.0)  # fmt: skip
     F_X = Row("{pulley}.F_x", "N", "force of the belt on {pulley}, x component", nominal=1e3)
     F_Y = Row("{pulley}.F_y", "N", "force of the belt on {pulley}, y component", nominal=1e3)
     N = Row("{pulley}.N", "N", "sum of the normal forces between belt and {pulley} along the wrap", nominal=1e3)
 
 
-GIVEN_SPEED = Row(
-    "{pulley}.w_pulley", "rad/s", "speed of pulley {pulley}, anticlockwise positive", nominal=100.0, display="rpm"
-)
+GIVEN_SPEED = Row.speed("{pulley}.w_pulley", "speed of pulley {pulley}, anticlockwise positive")
 
 
 class GivenX(Rows):
@@ -386,9 +363,8 @@ class GivenX(Rows):
 class ArmX(Rows):
     """States of an arm."""
 
-    THETA = Row(
-        "{pulley}.arm.theta", "rad", "angle of the arm of {pulley} from its position in the unit file", nominal=0.1
-    )
+    THETA = Row("{pulley}.arm.theta", "rad", "angle of the arm of {pulley} from its position in the unit file",
+                nominal=0.1)  # fmt: skip
     W = Row("{pulley}.arm.w", "rad/s", "speed of the arm of {pulley}", nominal=1.0)
     M = Row("{pulley}.arm.M", "N.m", "dry friction torque of the arm of {pulley}", nominal=1.0)
 
@@ -396,13 +372,8 @@ class ArmX(Rows):
 class ArmY(Rows):
     """Outputs of an arm."""
 
-    THETA = Row(
-        "{pulley}.theta",
-        "rad",
-        "angle of the arm of {pulley} from its position in the unit file",
-        nominal=0.1,
-        display="deg",
-    )
+    THETA = Row("{pulley}.theta", "rad", "angle of the arm of {pulley} from its position in the unit file", nominal=0.1,
+                display="deg")  # fmt: skip
     W = Row("{pulley}.w_arm", "rad/s", "speed of the arm of {pulley}", nominal=1.0)
     M = Row("{pulley}.M_friction", "N.m", "dry friction torque of the arm of {pulley}", nominal=1.0)
     M_S = Row("{pulley}.M_stop", "N.m", "torque of the end stops on the arm of {pulley}", nominal=1.0)
@@ -418,22 +389,14 @@ class DecouplerX(Rows):
 class DecouplerY(Rows):
     """Outputs of a decoupler."""
 
-    W = Row(
-        "{pulley}.w_pulley", "rad/s", "speed of pulley {pulley}, anticlockwise positive", nominal=100.0, display="rpm"
-    )
+    W = Row.speed("{pulley}.w_pulley", "speed of pulley {pulley}, anticlockwise positive")
     TWIST = Row("{pulley}.twist", "rad", "twist of the spring of the decoupler of {pulley}", nominal=0.1, display="deg")
-    M = Row(
-        "{pulley}.M_decoupler",
-        "N.m",
-        "torque of the decoupler of {pulley}, positive where the pulley drives",
-        nominal=10.0,
-    )
+    M = Row("{pulley}.M_decoupler", "N.m", "torque of the decoupler of {pulley}, positive where the pulley drives",
+            nominal=10.0)  # fmt: skip
 
 
-FREQUENCY = Row(
-    "{pulley}_{after}.f_1", "Hz", "first transverse natural frequency of the span from {pulley} to {after}", 0.0,
-    nominal=100.0,
-)  # fmt: skip
+FREQUENCY = Row("{pulley}_{after}.f_1", "Hz", "first transverse natural frequency of the span from {pulley} to {after}",
+                0.0, nominal=100.0)  # fmt: skip
 
 
 class ResonanceY(Rows):
@@ -450,10 +413,8 @@ class ResonanceY(Rows):
     )  # fmt: skip
 
 
-SWING = Row(
-    "{pulley}_{after}.swing", "m", "transverse amplitude of the span where its ends have the run-out", 0.0,
-    nominal=1e-3, display="mm",
-)  # fmt: skip
+SWING = Row("{pulley}_{after}.swing", "m", "transverse amplitude of the span where its ends have the run-out", 0.0,
+            nominal=1e-3, display="mm")  # fmt: skip
 DISPLACEMENT = Row(
     "{pulley}_{after}.x", "m", "lateral displacement of the middle of the span, to the left of its direction", 0.0,
     nominal=1e-3, display="mm",
@@ -466,9 +427,8 @@ ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the ten
 N_GIVEN, N_RIM, N_RESONANCE, N_PATCH = len(GivenX), len(Rim), len(ResonanceY), len(PatchD)
 N_ARM_Y, N_DECOUPLER_Y = len(ArmY), len(DecouplerY)
 
-SLIDING_SPEED = Row(
-    "{pulley}.v_slide", "m/s", "sliding speed that the friction coefficient on {pulley} depends on", 0.0, nominal=1.0
-)
+SLIDING_SPEED = Row("{pulley}.v_slide", "m/s", "sliding speed that the friction coefficient on {pulley} depends on",
+                    0.0, nominal=1.0)  # fmt: skip
 PATCH_WAY = Row("patch.{k}.way", "1", "way of patch {k}, in turns of the belt or of its pulley", nominal=1.0)
 TURNED = Row("{pulley}.turned", "rad", "angle of pulley {pulley}", 0.0, nominal=1.0)
 LAST_TENSION = Row("{pulley}_{after}.T_last", "N", "tension of the span after the last step", 0.0, nominal=1e3)

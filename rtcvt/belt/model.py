@@ -202,13 +202,8 @@ def _arms(data: Constants, unit: BeltUnit, path: BeltPath) -> None:
 def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> None:
     pulleys, named = list(unit.pulleys.values()), _named(unit)
     assert unit.hybrid is not None
-    values = {
-        BeltP.EA: unit.belt.EA,
-        BeltP.M: unit.belt.mass,
-        BeltP.D: unit.belt.damping,
-        BeltP.T_0: belt.tension,
-        BeltP.V_START: 0.0,
-    }
+    values = {BeltP.EA: unit.belt.EA, BeltP.M: unit.belt.mass, BeltP.D: unit.belt.damping, BeltP.T_0: belt.tension}
+    values[BeltP.V_START] = 0.0
     for row in BeltP:
         table.add("parameter", row, values[row])
     data[D.P_J] = table.parameters(layout.PULLEY_J, [q.inertia for q in pulleys], named)
@@ -225,12 +220,8 @@ def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> N
             table.add("parameter", constant, values_of_arm[constant], named[i])
     data[D.P_DECOUPLER] = table.size("parameter")
     for i, q in unit.decouplers.items():
-        values_of = {
-            DecouplerP.J: q.inertia,
-            DecouplerP.K: q.stiffness,
-            DecouplerP.C: q.damping,
-            DecouplerP.M_D: q.drag,
-        }
+        values_of = {DecouplerP.J: q.inertia, DecouplerP.K: q.stiffness, DecouplerP.C: q.damping}
+        values_of[DecouplerP.M_D] = q.drag
         for place in DecouplerP:
             table.add("parameter", place, values_of[place], named[i])
 

@@ -87,9 +87,8 @@ def require_arms(unit: BeltUnit) -> None:
     for i, arm in unit.arms.items():
         key, pulley = f"pulleys.{names[i]}.arm", unit.pulleys[names[i]]
         if unit.elements is not None:
-            raise InputError(
-                source, key, None, "no table [elements]: pulleys of that model have fixed centres; use [ancf]"
-            )
+            allowed = "no table [elements]: pulleys of that model have fixed centres; use [ancf]"
+            raise InputError(source, key, None, allowed)
         if pulley.flange != "none" or pulley.load is not None:
             raise InputError(source, key, None, 'an idler: flange = "none" and no load')
         if len({(i - 1) % len(names), (i + 1) % len(names)} & unit.arms.keys()):

@@ -5,18 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rtcvt.cli import completion
-from rtcvt.cli.console import (
-    Scheduler,
-    UnitName,
-    Workers,
-    for_kinds,
-    given_to,
-    opt,
-    plan_option,
-    progress_bar,
-    show_lines,
-)
+from rtcvt.cli import completion, console
+from rtcvt.cli.console import Scheduler, UnitName, Workers, for_kinds, opt
 from rtcvt.kind import Shown, load_unit
 
 
@@ -24,7 +14,7 @@ from rtcvt.kind import Shown, load_unit
 def calibrate(
     context: typer.Context,
     unit: UnitName,
-    plan: Annotated[str, plan_option(completion.calibrations)],
+    plan: Annotated[str, console.plan_option(completion.calibrations)],
     output: Path = opt("-o", "--output", default=..., metavar="DIR"),
     scheduler: Scheduler = None,
     workers: Workers = None,
@@ -45,7 +35,7 @@ def calibrate(
     loaded = load_unit(unit)
     task = loaded.task("calibrate")
     common = {"plan": plan, "output": output, "scheduler": scheduler, "workers": workers}
-    given = given_to(task, context, common | own, *common)
-    with progress_bar() as bar:
+    given = console.given_to(task, context, common | own, *common)
+    with console.progress_bar() as bar:
         result: Shown = task.run(loaded, given, bar)
-    show_lines(result.lines)
+    console.show_lines(result.lines)

@@ -25,7 +25,7 @@ from typer.core import TyperCommand
 
 from rtcvt.cli import completion
 from rtcvt.environment import docstring
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import command_files
 from rtcvt.kind import Checked, Kind, Option, Task, kinds, load_unit
 
@@ -276,10 +276,8 @@ def in_unit(option: str, text: str, unit: str) -> float:
     """A quantity [SI]; a time is above zero."""
     from rtcvt.quantity import to_si
 
-    try:
+    with AsInputError(ValueError, option, "", text, str):
         value = to_si(text, unit)
-    except ValueError as error:
-        raise InputError(option, "", text, str(error)) from None
     if unit == "s" and value <= 0.0:
         raise InputError(option, "", text, "a time above 0 s")
     return value

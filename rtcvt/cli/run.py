@@ -11,7 +11,7 @@ from rich.table import Table
 
 from rtcvt.cli import completion
 from rtcvt.cli.console import Json, arg, assignments, command, fail, opt, out, say, say_limits, seconds, write_figures
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import opened_archive
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 LATE_US = 200.0  # [us] lateness above which the cause is printed
+_UNREADABLE = (OSError, KeyError, ValueError, zipfile.BadZipFile)
 MOST_CYCLE = 65.0  # [s] largest cycle time that a database can state
 
 
@@ -131,7 +132,12 @@ def run(
         chosen = chosen or Scenario(name=inputs.stem, duration=end or length or 1.0)
         chosen = chosen.model_copy(update={"inputs": chosen.inputs | tables})
     native = not fast and (available() if pacing is None else pacing == "native")
-    _require_native(native, overrun, cpu, fallbacks, can, live, xcp, faults, on_recording_error)
+    if not native:
+        _refuse_given({
+            "--overrun": None if overrun == "catch-up" else overrun, "--cpu": cpu, "--fallback": fallbacks or None,
+            "--can": can, "--live": live, "--xcp": xcp, "--scenario: fault": faults or None,
+            "--on-recording-error": None if on_recording_error == "stop" else on_recording_error,
+        })  # fmt: skip
     if can is None and (dbc or save_dbc or nodes or send):
         raise InputError("--dbc", "", str(dbc or save_dbc or nodes or send), "only with --can")
     if xcp is None and save_a2l:
@@ -305,14 +311,11 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
 
     if name.endswith(".toml"):
         return load_scenario(name)
-    try:
-        with opened_archive(fmu) as file, zipfile.ZipFile(file) as archive:
-            text = archive.read("resources/unit.toml").decode("utf-8")
-            maker = re.search(rb'generationTool="([^"]{1,40})"', archive.read("modelDescription.xml"))
-    except InputError:
-        raise
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
-        raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
+    allowed = f"a TOML file; {fmu} has no unit file with scenarios"
+    readable = AsInputError(_UNREADABLE, "--scenario", "", name, allowed, passing=InputError)
+    with readable, opened_archive(fmu) as file, zipfile.ZipFile(file) as archive:
+        text = archive.read("resources/unit.toml").decode("utf-8")
+        maker = re.search(rb'generationTool="([^"]{1,40})"', archive.read("modelDescription.xml"))
     try:
         unit = load_unit(parse_unit_file(text, fmu.name))
     except InputError as error:
@@ -329,30 +332,12 @@ def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, 
     return load_faults(Path(name)) if name.endswith(".toml") else (_scenario_for(fmu, name), ())
 
 
-def _require_native(
-    native: bool,
-    overrun: str,
-    cpu: int | None,
-    fallbacks: object,
-    can: str | None,
-    live: int | None,
-    xcp: int | None,
-    faults: object,
-    on_recording_error: str,
-) -> None:
-    """Refuse options of the native loop when another loop runs."""
-    for option, given, value in (
-        ("--overrun", overrun != "catch-up", overrun),
-        ("--cpu", cpu is not None, cpu),
-        ("--fallback", bool(fallbacks), fallbacks),
-        ("--can", can is not None, can),
-        ("--live", live is not None, live),
-        ("--xcp", xcp is not None, xcp),
-        ("--scenario: fault", bool(faults), None),
-        ("--on-recording-error", on_recording_error == "continue", on_recording_error),
-    ):
-        if given and not native:
-            raise InputError(option, "", value, "only with --pacing native, without --fast")
+def _refuse_given(options: dict[str, Any]) -> None:
+    """Refuse options of the native loop, since another loop runs."""
+    for option, value in options.items():
+        if value is not None:
+            shown = None if isinstance(value, tuple) else value  # no faults
+            raise InputError(option, "", shown, "only with --pacing native, without --fast")
 
 
 def _paces(texts: list[str] | None) -> dict[str, float | None]:
@@ -370,10 +355,8 @@ def numbers(pairs: list[str] | None, option: str) -> dict[str, float]:
     """Texts ``NAME=NUMBER`` of an option as numbers, each in its variable's unit; `InputError` for any other."""
     values = {}
     for name, text in assignments(pairs, option).items():
-        try:
+        with AsInputError(ValueError, option, name, text, "a number in the variable's unit"):
             values[name] = float(str(text) if str(text).isascii() else "")
-        except ValueError:
-            raise InputError(option, name, text, "a number in the variable's unit") from None
         if not np.isfinite(values[name]):
             raise InputError(option, name, text, "a finite number")
     return values

@@ -39,30 +39,22 @@ from rtcvt.table import TINY, Row, Rows
 class P(Rows):
     """Parameters."""
 
-    V_MIN = Row(
-        "control.v_min", "m/s", "speed of the vehicle below which the clutch is open", display="km/h", tunable=True
-    )
+    V_MIN = Row("control.v_min", "m/s", "speed of the vehicle below which the clutch is open", display="km/h",
+                tunable=True)  # fmt: skip
     W_SYNC = Row("control.w_sync", "rad/s", "speed difference below which the clutch may close", TINY, tunable=True)
     TAU_MIN = Row("control.tau_min", "N.m", "least torque that counts as a demand", 0.0, tunable=True)
     THETA_LOW = Row("control.theta_low", "rad", "end of the tilt at which the KERS is empty", tunable=True)
     THETA_HIGH = Row("control.theta_high", "rad", "end of the tilt at which the KERS is full", tunable=True)
-    D_OPEN = Row(
-        "control.d_open", "rad", "distance of the tilt from an end at which the clutch opens", 0.0, tunable=True
-    )
-    D_CLOSE = Row(
-        "control.d_close",
-        "rad",
-        "distance of the tilt from an end above which it may close, above d_open",
-        0.0,
-        tunable=True,
-    )
+    D_OPEN = Row("control.d_open", "rad", "distance of the tilt from an end at which the clutch opens", 0.0,
+                 tunable=True)  # fmt: skip
+    D_CLOSE = Row("control.d_close", "rad", "distance of the tilt from an end above which it may close, above d_open",
+                  0.0, tunable=True)  # fmt: skip
     T_S = Row("control.T_s", "s", "time constant of the actuation", 1e-3, tunable=True)
     T_R = Row("control.T_r", "s", "rise time of the torque after the clutch has closed", 1e-3, tunable=True)
     T_O = Row("control.T_o", "s", "least time that the clutch stays open", 1e-3, tunable=True)
     T_C = Row("control.T_c", "s", "time constant of the share of time in which the KERS opposes", 1e-3, tunable=True)
-    K_S = Row(
-        "control.K_s", "N.m.s/rad", "demanded torque of the KERS per speed difference while open", 0.0, tunable=True
-    )
+    K_S = Row("control.K_s", "N.m.s/rad", "demanded torque of the KERS per speed difference while open", 0.0,
+              tunable=True)  # fmt: skip
     TAU_S = Row("control.tau_s", "N.m", "greatest of these torques", 0.0, tunable=True)
     E_LOW = Row("control.E_low", "J", "energy below which the KERS is not asked to give", 0.0, tunable=True)
     START = Row("control.start", "1", "1: closed at the start; 0: open", 0.0, 1.0, 1.0)
@@ -74,10 +66,10 @@ class U(Rows):
     V = Row("control.v", "m/s", "speed of the vehicle", nominal=30.0, display="km/h")
     THETA = Row("control.theta", "rad", "tilt of the KERS", nominal=1.0, display="deg")
     TAU = Row("control.tau", "N.m", "torque into the KERS that the driver asks for", nominal=100.0)
-    A_W = Row("a.w", "rad/s", "speed of the shaft that drives", nominal=100.0, display="rpm")
-    B_W = Row("b.w", "rad/s", "speed of the hub", nominal=100.0, display="rpm")
+    A_W = Row.speed("a.w", "speed of the shaft that drives")
+    B_W = Row.speed("b.w", "speed of the hub")
     TAU_K = Row("control.tau_kers", "N.m", "torque into the KERS at its shaft", nominal=100.0)
-    SATURATED = Row("control.saturated", "1", "the KERS is at a limit", boolean=True)
+    SATURATED = Row.flag("control.saturated", "the KERS is at a limit")
     E = Row("control.E", "J", "energy stored in the KERS", nominal=1e5)
 
 
@@ -94,7 +86,7 @@ class Y(Rows):
 
     ACTUATION = Row("clutch.u", "1", "actuation of the clutch", 0.0, 1.0, 1.0)
     TAU_DES = Row("control.tau_des", "N.m", "demanded torque of the KERS", nominal=100.0)
-    CLOSED = Row("control.closed", "1", "the clutch is to be closed", boolean=True)
+    CLOSED = Row.flag("control.closed", "the clutch is to be closed")
 
 
 ENGAGED_RTOL = 1e-9  # of the actuation

@@ -39,13 +39,13 @@ class P(Rows):
     D = Row("clutch.d", "N.m.s/rad", "damping of the torsion damper", TINY)
     J = Row("clutch.J", "kg.m2", "moment of inertia of the hub with its shaft", TINY)
     B = Row("clutch.b", "N.m.s/rad", "viscous friction of the hub", 0.0, tunable=True)
-    W_START = Row("clutch.w_start", "rad/s", "speed of the hub at the start", nominal=100.0, display="rpm")
+    W_START = Row.speed("clutch.w_start", "speed of the hub at the start")
 
 
 class U(Rows):
     """Inputs."""
 
-    A_W = Row("a.w", "rad/s", "speed of the shaft that drives", nominal=100.0, display="rpm")
+    A_W = Row.speed("a.w", "speed of the shaft that drives")
     LOAD = Row("b.load", "N.m", "torque into the unit after the hub", nominal=100.0)
     ACTUATION = Row("clutch.u", "1", "actuation: open at 0, full normal force at 1", 0.0, 1.0, 1.0)
 
@@ -63,12 +63,10 @@ class Y(Rows):
     """Outputs."""
 
     A_TAU = Row("a.tau", "N.m", "torque into the clutch, and through it", nominal=100.0)
-    B_W = Row("b.w", "rad/s", "speed of the hub", nominal=100.0, display="rpm")
-    SLIP = Row(
-        "clutch.w_slip", "rad/s", "slip of the faces; exactly zero while they stick", nominal=100.0, display="rpm"
-    )
+    B_W = Row.speed("b.w", "speed of the hub")
+    SLIP = Row.speed("clutch.w_slip", "slip of the faces; exactly zero while they stick")
     CAPACITY = Row("clutch.C", "N.m", "torque capacity", 0.0, nominal=100.0)
-    STUCK = Row("clutch.stuck", "1", "the faces are pressed and stick", boolean=True)
+    STUCK = Row.flag("clutch.stuck", "the faces are pressed and stick")
     HEAT = Row("clutch.Q", "J", "heat of the faces since the start", nominal=1e4, display="kJ")
     ENERGY = Row("storage.E", "J", "energy of hub and torsion damper", 0.0, nominal=1e3, display="kJ", books=STORED)
     FRICTION = Row("loss.friction", "W", "power lost at the faces", nominal=1e3, display="kW", books=LOSS)

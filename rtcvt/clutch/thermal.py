@@ -55,7 +55,7 @@ Y = extended(
     E=Row("heat.stored", "J", "heat of plates and housing since the start", nominal=1e4, display="kJ"),
     OIL=Row("heat.oil", "W", "heat to the oil", nominal=1e3, display="kW"),
     AIR=Row("heat.air", "W", "heat to the air", nominal=1e3, display="kW"),
-    HOT=Row("status.hot", "1", "the plates are too hot", boolean=True),
+    HOT=Row.flag("status.hot", "the plates are too hot"),
 )
 N_X = len(X)
 

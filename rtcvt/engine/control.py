@@ -47,9 +47,8 @@ class P(Rows):
     I_CONST = Row("control.i_const", "1", "ratio of the strategy 'constant'", TINY, tunable=True)
     W_MIN = Row("control.w_min", "rad/s", "least speed of the engine", TINY, display="rpm", tunable=True)
     W_MAX = Row("control.w_max", "rad/s", "greatest speed of the engine", TINY, display="rpm", tunable=True)
-    K_SPORT = Row(
-        "control.k_sport", "1", "factor on the speed of the engine of the strategy 'sport'", 1.0, tunable=True
-    )
+    K_SPORT = Row("control.k_sport", "1", "factor on the speed of the engine of the strategy 'sport'", 1.0,
+                  tunable=True)  # fmt: skip
     T_I = Row("control.T_i", "s", "time constant of the ratio", 1e-3, tunable=True)
     S = Row("control.S", "1", "safety factor of the clamping force", TINY, tunable=True)
     MU = Row("control.mu", "1", "coefficient of friction between belt and pulleys", TINY, tunable=True, usual=0.2)
@@ -57,17 +56,10 @@ class P(Rows):
     F_0 = Row("control.F_0", "N", "clamping force without a torque", 0.0, tunable=True)
     F_S = Row("control.F_s", "N", "more of it for a ratio that is too small by 1", 0.0, tunable=True)
     F_MAX = Row("control.F_max", "N", "greatest clamping force", 0.0, tunable=True)
-    W_0 = Row(
-        "control.w_0", "rad/s", "speed of the engine at which the clutch opens", TINY, display="rpm", tunable=True
-    )
-    W_1 = Row(
-        "control.w_1",
-        "rad/s",
-        "speed of the engine at which it is closed, above w_0",
-        TINY,
-        display="rpm",
-        floor="control.w_0",
-    )
+    W_0 = Row("control.w_0", "rad/s", "speed of the engine at which the clutch opens", TINY, display="rpm",
+              tunable=True)  # fmt: skip
+    W_1 = Row("control.w_1", "rad/s", "speed of the engine at which it is closed, above w_0", TINY, display="rpm",
+              floor="control.w_0")  # fmt: skip
     STRATEGY = Row("control.strategy", "1", "strategy of the ratio", tunable=True, choices=STRATEGIES)
 
 
@@ -75,8 +67,8 @@ class U(Rows):
     """Inputs."""
 
     DRIVE = Row("control.tau_drive", "N.m", "torque that the driver asks for at the wheels", nominal=1e3)
-    W_E = Row("control.w_engine", "rad/s", "speed of the engine", nominal=100.0, display="rpm")
-    W_S = Row("control.w_secondary", "rad/s", "speed of the secondary", nominal=100.0, display="rpm")
+    W_E = Row.speed("control.w_engine", "speed of the engine")
+    W_S = Row.speed("control.w_secondary", "speed of the secondary")
     TAU = Row("control.tau", "N.m", "torque into the variator, as measured or estimated", nominal=100.0)
     R = Row("control.r", "m", "radius of the belt on the primary", 0.0, nominal=0.05)
     I = Row("control.i", "1", "ratio, as measured", nominal=1.0)  # noqa: E741
@@ -95,7 +87,7 @@ class Y(Rows):
     RATIO = Row("ratio.des", "1", "desired ratio", nominal=1.0)
     FORCE = Row("clamp.secondary.F", "N", "clamping force of the secondary", 0.0, nominal=1e4, display="kN")
     CLUTCH = Row("clutch.u", "1", "actuation of the launch clutch", 0.0, 1.0, 1.0)
-    W_DES = Row("control.w_des", "rad/s", "speed at which the engine is to turn", nominal=100.0, display="rpm")
+    W_DES = Row.speed("control.w_des", "speed at which the engine is to turn")
     TAU_DES = Row("control.tau_des", "N.m", "torque that the engine is to give", nominal=100.0)
 
 

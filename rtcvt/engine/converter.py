@@ -27,8 +27,8 @@ class P(Rows):
 
     J_P = Row("converter.J_p", "kg.m2", "moment of inertia of the pump with its shell", TINY)
     J_T = Row("converter.J_t", "kg.m2", "moment of inertia of the turbine with its shaft", TINY)
-    W_P_START = Row("converter.w_p_start", "rad/s", "speed of the pump at the start", nominal=100.0, display="rpm")
-    W_T_START = Row("converter.w_t_start", "rad/s", "speed of the turbine at the start", nominal=100.0, display="rpm")
+    W_P_START = Row.speed("converter.w_p_start", "speed of the pump at the start")
+    W_T_START = Row.speed("converter.w_t_start", "speed of the turbine at the start")
 
 
 class U(Rows):
@@ -48,8 +48,8 @@ class X(Rows):
 class Y(Rows):
     """Outputs."""
 
-    W_P = Row("pump.w", "rad/s", "speed of the pump", nominal=100.0, display="rpm")
-    W_T = Row("turbine.w", "rad/s", "speed of the turbine", nominal=100.0, display="rpm")
+    W_P = Row.speed("pump.w", "speed of the pump")
+    W_T = Row.speed("turbine.w", "speed of the turbine")
     TAU_P = Row("converter.tau_p", "N.m", "torque of the fluid on the pump", nominal=100.0)
     TAU_T = Row("converter.tau_t", "N.m", "torque that the fluid gives to the turbine", nominal=100.0)
     RATIO = Row("converter.mu", "1", "torque ratio at these speeds", 1.0, nominal=1.0)

@@ -51,7 +51,7 @@ class P(Rows):
     C = Row("battery.C", "A.s", "charge of a full battery", TINY)
     S_START = Row("battery.s_start", "1", "state of charge at the start", 0.0, 1.0)
     P_AUX = Row("battery.P_aux", "W", "power of the auxiliaries", 0.0, tunable=True)
-    W_START = Row("machine.w_start", "rad/s", "speed at the start", nominal=100.0, display="rpm")
+    W_START = Row.speed("machine.w_start", "speed at the start")
 
 
 class U(Rows):
@@ -73,7 +73,7 @@ class X(Rows):
 class Y(Rows):
     """Outputs."""
 
-    W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
+    W = Row.speed("shaft.w", "speed of the shaft")
     TAU = Row("machine.tau", "N.m", "torque of the machine, less that of its inertia", nominal=100.0)
     LIMIT = Row("machine.tau_lim", "N.m", "largest torque at this speed", 0.0, nominal=100.0)
     BRAKE = Row("brake.tau", "N.m", "braking torque that is left to friction, at the wheels", 0.0, nominal=1e3)

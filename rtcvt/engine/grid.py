@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import quantity
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import number, read_rows
 from rtcvt.kernel import kernel
 from rtcvt.model.places import entry
@@ -106,7 +106,7 @@ def _factors(
     source: str, line: int, row: list[str], columns: Sequence[tuple[str, str]], header: str
 ) -> tuple[tuple[float, float], ...]:
     """Factors and offsets from the units of the header to SI."""
-    try:
+    with AsInputError(ValueError, source, f"line {line}", ",".join(row), f"a header such as '{header}'"):
         cells = [cell.strip().rstrip("]").split(" [") for cell in row]
         if [name for name, _ in cells] != [name for name, _ in columns]:
             raise ValueError
@@ -116,8 +116,6 @@ def _factors(
             (1.0 if given == unit else quantity.to_si(f"1 {given}", unit) - zero, zero)
             for (given, unit), zero in zip(pairs, zeros, strict=True)
         )
-    except ValueError:
-        raise InputError(source, f"line {line}", ",".join(row), f"a header such as '{header}'") from None
 
 
 def _point(source: str, line: int, row: list[str], factors: tuple[tuple[float, float], ...]) -> tuple[float, ...]:

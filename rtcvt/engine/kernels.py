@@ -61,7 +61,7 @@ class P(Rows):
     TAU_IDLE = Row("engine.tau_idle", "N.m", "largest torque of the idle speed control", 0.0, tunable=True)
     H = Row("fuel.H", "J/kg", "lower heating value of the fuel", 1e3)
     RHO = Row("fuel.rho", "kg/m3", "density of the fuel", TINY)
-    W_START = Row("engine.w_start", "rad/s", "speed at the start", nominal=100.0, display="rpm")
+    W_START = Row.speed("engine.w_start", "speed at the start")
     TAU_C = Row("engine.tau_c", "N.m", "friction and compression that keep the crank at rest, a part of the drag", 0.0)
     TAU_S = Row("engine.tau_starter", "N.m", "torque of the starter at rest", 0.0, nominal=100.0)
     W_S = Row("engine.w_starter", "rad/s", "speed from which the starter gives no torque", TINY, display="rpm")
@@ -77,9 +77,8 @@ class U(Rows):
 
     LOAD = Row("crank.load", "N.m", "torque into the unit at the crank", nominal=100.0)
     PEDAL = Row("engine.pedal", "1", "position of the accelerator pedal", 0.0, 1.0, 1.0)
-    STOP = Row(
-        "engine.stop", "1", "1: fuel is cut off and the engine comes to rest; 0: it runs, or starts", 0.0, 1.0, 1.0
-    )
+    STOP = Row("engine.stop", "1", "1: fuel is cut off and the engine comes to rest; 0: it runs, or starts", 0.0, 1.0,
+               1.0)  # fmt: skip
 
 
 class X(Rows):
@@ -97,7 +96,7 @@ class X(Rows):
 class Y(Rows):
     """Outputs."""
 
-    W = Row("crank.w", "rad/s", "speed of the crank", nominal=100.0, display="rpm")
+    W = Row.speed("crank.w", "speed of the crank")
     TAU = Row("engine.tau", "N.m", "torque of the engine at the crank, less that of its inertia", nominal=100.0)
     DRAG = Row("engine.drag", "N.m", "drag torque", nominal=10.0)
     FLOW = Row("fuel.flow", "kg/s", "fuel flow", 0.0, nominal=1e-3)

@@ -48,15 +48,8 @@ class P(Rows):
     TAU_S = Row("control.tau_s", "N.m", "torque at the input that changes its speed", 0.0, tunable=True)
     W_SYNC = Row("control.w_sync", "rad/s", "speed difference that counts as none", TINY, display="rpm", tunable=True)
     G_LOCK = Row("control.g_lock", "1", "first gear in which the converter is locked", 1.0, tunable=True)
-    W_LOCK = Row(
-        "control.w_lock",
-        "rad/s",
-        "turbine speed above which the lock-up closes",
-        TINY,
-        display="rpm",
-        tunable=True,
-        floor="control.w_open",
-    )
+    W_LOCK = Row("control.w_lock", "rad/s", "turbine speed above which the lock-up closes", TINY, display="rpm",
+                 tunable=True, floor="control.w_open")  # fmt: skip
     W_OPEN = Row("control.w_open", "rad/s", "turbine speed below which it opens", 0.0, display="rpm", tunable=True)
     T_L = Row("control.T_l", "s", "time in which the lock-up closes", 1e-3, tunable=True)
 
@@ -65,9 +58,9 @@ class U(Rows):
     """Inputs."""
 
     DRIVE = Row("control.tau_drive", "N.m", "torque that the driver asks for at the wheels", nominal=1e3)
-    W_E = Row("control.w_engine", "rad/s", "speed of the engine", nominal=100.0, display="rpm")
-    W_IN = Row("control.w_in", "rad/s", "speed of the input of the box", nominal=100.0, display="rpm")
-    W_OUT = Row("control.w_out", "rad/s", "speed of its output", nominal=100.0, display="rpm")
+    W_E = Row.speed("control.w_engine", "speed of the engine")
+    W_IN = Row.speed("control.w_in", "speed of the input of the box")
+    W_OUT = Row.speed("control.w_out", "speed of its output")
     TAU = Row("control.tau", "N.m", "torque of the converter into the box, as measured or estimated", nominal=100.0)
     TAU_L = Row("control.tau_lock", "N.m", "the same of the lock-up clutch", nominal=100.0)
     MU = Row("control.mu", "1", "torque ratio of the converter", nominal=1.0)
@@ -89,7 +82,7 @@ class Y(Rows):
     PEDAL = Row("engine.pedal", "1", "position of the accelerator pedal", 0.0, 1.0, 1.0)
     TAU_DES = Row("control.tau_des", "N.m", "torque that the engine is to give", nominal=100.0)
     GEAR = Row("control.gear", "1", "gear that is engaged next, from 1", nominal=1.0)
-    SHIFTING = Row("control.shifting", "1", "a shift is going on", boolean=True)
+    SHIFTING = Row.flag("control.shifting", "a shift is going on")
     LOCK = Row("lockup.u", "1", "actuation of the lock-up clutch", 0.0, 1.0, 1.0)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 
 LARGEST = 16 * 2**20  # [bytes] of a text
 EXTRACTED = 512 * 2**20  # [bytes] of an archive's files together
@@ -125,10 +125,9 @@ def opened(path: Path, largest: int | None = LARGEST) -> BinaryIO:
     """
     reads(path)
     name = path.name or str(path)  # of '.'
-    try:
+    # ValueError: a zero byte in the name
+    with AsInputError((OSError, ValueError), name, "", None, lambda e: f"cannot be read: {getattr(e, 'strerror', e)}"):
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-        raise InputError(name, "", None, f"cannot be read: {getattr(error, 'strerror', error)}") from None
     found = os.fstat(handle)
     if stat.S_ISREG(found.st_mode) and (largest is None or found.st_size <= largest):
         try:
@@ -158,11 +157,8 @@ def read_bytes(path: Path) -> bytes:
     InputError
         See `opened`.
     """
-    with opened(path) as file:
-        try:
-            return file.read(LARGEST) or b""
-        except OSError as error:
-            raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
+    with opened(path) as file, AsInputError(OSError, path.name, "", None, lambda e: f"cannot be read: {e.strerror}"):
+        return file.read(LARGEST) or b""
 
 
 def read_text(path: Path, foreign: bool = False) -> str:
@@ -197,10 +193,8 @@ def read_rows(path: Path, separators: str = ",") -> list[tuple[int, list[str]]]:
     kept = [(k, line) for k, line in lines if line.strip() and not line.startswith("#")]
 
     def cells(k: int, line: str, separator: str) -> list[str]:
-        try:
+        with AsInputError(csv.Error, path.name, f"line {k}", None, lambda e: f"a row of a table: {e}"):
             return next(csv.reader([line], delimiter=separator))
-        except csv.Error as error:
-            raise InputError(path.name, f"line {k}", None, f"a row of a table: {error}") from None
 
     def fits(separator: str) -> tuple[bool, int]:
         sizes = [len(cells(*row, separator)) for row in kept[:2]]
@@ -238,12 +232,8 @@ def read_json(path: Path, what: str) -> Any:
     InputError
         As `read_text`, or the text is not JSON.
     """
-    try:
+    with AsInputError((ValueError, RecursionError), path, "", None, lambda e: f"{what} ({e})", passing=InputError):
         return json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(path, "", None, f"{what} ({error})") from None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import quantity
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import TIMES, misplaced, number, read_rows, read_text
 from rtcvt.unitfile import ending, is_file, own_file
 
@@ -75,13 +75,11 @@ def load_cycle(name: str | Path, folder: Path | None = None, by: str = "cycle") 
 
 def _header(source: str, line: int, row: list[str]) -> tuple[float, float]:
     """Conversion factors of the time and the speed column to SI."""
-    try:
+    with AsInputError(ValueError, source, f"line {line}", ",".join(row), "a header such as 't [s],v [km/h]'"):
         (first, of_time), (second, of_speed) = (cell.strip().rstrip("]").split(" [") for cell in row)
         if (first, second) != ("t", "v"):
             raise ValueError
         return quantity.to_si(f"1 {of_time}", "s"), quantity.to_si(f"1 {of_speed}", "m/s")
-    except ValueError:
-        raise InputError(source, f"line {line}", ",".join(row), "a header such as 't [s],v [km/h]'") from None
 
 
 def _point(source: str, line: int, row: list[str], factors: tuple[float, float]) -> tuple[float, float]:

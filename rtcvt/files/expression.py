@@ -10,7 +10,8 @@ evaluates over anything that has arithmetic: floats, arrays, symbols.
 
 import ast
 import math
-from collections.abc import Collection, Mapping
+import operator
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
@@ -24,7 +25,11 @@ _LARGEST = 2000  # numbers, names and operations, powers and tan written out
 _BOUNDS = {"min": 2, "max": 2, "clip": 3}  # numbers of arguments
 _COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: "<", ast.GtE: "<="}  # the latter two with their sides exchanged
 _ALLOWED = "numbers, names, pi, + - * /, integer powers up to 8, and sin, cos, tan, sqrt"
-_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "neg": operator.neg,
+    "min": np.minimum, "max": np.maximum, "<": lambda a, b: np.where(a < b, 1.0, 0.0),
+    "<=": lambda a, b: np.where(a <= b, 1.0, 0.0), "if": lambda test, a, b: np.where(test > 0.5, a, b),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,30 +108,9 @@ class Expression:
             speed, order, share = self.args
             return pulsating(speed, float(order.leaf), float(share.leaf), values["t"])
         a = [arg.evaluate(values, functions) for arg in self.args]
-        match self.op:
-            case "+":
-                return a[0] + a[1]
-            case "-":
-                return a[0] - a[1]
-            case "*":
-                return a[0] * a[1]
-            case "/":
-                return a[0] / a[1]
-            case "neg":
-                return -a[0]
-            case "min":
-                return np.minimum(a[0], a[1])
-            case "max":
-                return np.maximum(a[0], a[1])
-            case "<":
-                return np.where(a[0] < a[1], 1.0, 0.0)
-            case "<=":
-                return np.where(a[0] <= a[1], 1.0, 0.0)
-            case "if":
-                return np.where(a[0] > 0.5, a[1], a[2])
-            case "lookup":
-                return values[str(self.leaf)](*a)
-        return getattr(functions, self.op)(a[0])
+        if self.op == "lookup":
+            return values[str(self.leaf)](*a)
+        return (_OPERATIONS.get(self.op) or getattr(functions, self.op))(*a)
 
     def __str__(self) -> str:
         match self.op:
@@ -303,15 +287,7 @@ class _Reader:
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
                 return _power(self.convert(left), self.convert(right).value)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                a, b = self.convert(left), self.convert(right)
-                match _OPERATORS[type(op)]:
-                    case "+":
-                        return a + b
-                    case "-":
-                        return a - b
-                    case "*":
-                        return _product(a, b)
-                return _quotient(a, b)
+                return _OPERATORS[type(op)](self.convert(left), self.convert(right))
             case ast.Call(func=ast.Name(id=function), args=[argument], keywords=[]) if function in _FUNCTIONS:
                 return self.convert(argument).apply(function)
             case ast.Call(func=ast.Name(id=f), args=given, keywords=[]) if self.functions.get(f) == len(given):
@@ -352,6 +328,11 @@ def _quotient(a: Expression, b: Expression) -> Expression:
     if b.value == 0.0:
         raise ValueError("no division by zero")
     return _binary("/", a, b) if a.value == 0.0 and b.value is None else a / b
+
+
+_OPERATORS: dict[type[ast.operator], Callable[[Expression, Expression], Expression]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: _product, ast.Div: _quotient
+}  # fmt: skip
 
 
 def _of_signals(function: str, args: list[Expression]) -> Expression:

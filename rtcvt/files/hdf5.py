@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt import __version__
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import opened
 
 BLOCK = 512  # [bytes] of the user block
@@ -265,22 +265,18 @@ def text_in(file: h5py.File, name: str) -> str:
     found = data[()]
     if not isinstance(found, bytes):  # an empty one
         return ""
-    try:
+    with AsInputError(UnicodeDecodeError, file.filename, name, None, "a text in UTF-8"):
         return found.decode()
-    except UnicodeDecodeError:
-        raise InputError(file.filename, name, None, "a text in UTF-8") from None
 
 
-@contextmanager
-def refused(path: Path, what: str) -> Iterator[None]:
+UNREADABLE = (OSError, LookupError, TypeError, AttributeError, ValueError, RuntimeError, zipfile.BadZipFile,
+              struct.error, EOFError, MemoryError)  # fmt: skip
+
+
+def refused(path: Path, what: str) -> AsInputError:
     """Raise errors of reading as `InputError`: the file is not `what` it should be."""
-    try:
-        yield
-    except (OSError, LookupError, TypeError, AttributeError, ValueError, RuntimeError, zipfile.BadZipFile, struct.error,
-            EOFError, MemoryError) as error:  # fmt: skip
-        if isinstance(error, InputError):
-            raise
-        raise InputError(path, "", None, f"{what} ({error or type(error).__name__})") from None
+    allowed = lambda e: f"{what} ({e or type(e).__name__})"  # noqa: E731
+    return AsInputError(UNREADABLE, path, "", None, allowed, passing=InputError)
 
 
 def require_bounded(file: h5py.File, path: Path) -> None:

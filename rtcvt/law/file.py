@@ -51,7 +51,7 @@ from pydantic import Field
 
 from rtcvt import quantity
 from rtcvt.engine.grid import read_grid
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import expression
 from rtcvt.files.expression import Expression, below, clip, number, parse_law, where
 from rtcvt.kind import Unit
@@ -342,6 +342,10 @@ class _Writer:
         shown = value if isinstance(value, str | int | float | None) else None
         return InputError(self.law.source, f"{self.law.key}{key}", shown, allowed)
 
+    def valid(self, key: str, value: float | str) -> AsInputError:
+        """Within it a `ValueError` is one of the value of this key."""
+        return AsInputError(ValueError, self.law.source, f"{self.law.key}{key}", value, str)
+
     def _require_formulas(self) -> None:
         """Equations for all, or, with the law in a file, for none."""
         law, own = self.law, self.law.python or self.law.c
@@ -367,20 +371,16 @@ class _Writer:
             raise self.error(f"{key}.{at}", value, allowed) from None
 
     def _unit(self, key: str, text: str) -> _Unit:
-        try:
+        with self.valid(key, text):
             found = quantity.known_unit(text)
-        except ValueError as error:
-            raise self.error(key, text, str(error)) from None
         power = tuple((base, n) for base, n in found.exponents if base != "rad")
         si = quantity.si_of(text)
         return _Unit(si, None if si == found.name else text, power)
 
     def si(self, key: str, value: float | str, unit: str) -> float:
         """A quantity in an SI unit."""
-        try:
+        with self.valid(key, value):
             return quantity.to_si(value, unit)
-        except ValueError as error:
-            raise self.error(key, value, str(error)) from None
 
     def _table(self, key: str, table: Lookup) -> tuple[list[float], tuple[Dimension, ...]]:
         """Numbers of a table for `rtcvt.engine.grid.lookup`, and its dimensions."""
@@ -417,10 +417,8 @@ class _Writer:
         if not isinstance(given, str):
             return number(given)
         names = {"t", "h", *self.keys} - set(self.law.tables)
-        try:
+        with self.valid(key, given):
             return _with_places(parse_law(given, names, {name: len(of) - 1 for name, (_, of) in self.tables.items()}))
-        except ValueError as error:
-            raise self.error(key, given, str(error)) from None
 
     def _define(self) -> None:
         """Expressions of all equations, states and start values."""
@@ -466,10 +464,8 @@ class _Writer:
             for name in sorted(e.names - of.keys()):
                 own = self._state(name) if name.endswith(".x") else self.definitions[name]
                 of[name] = measure(self._key(name), own)
-            try:
+            with self.valid(key, str(e)):
                 return dimension(e, of, tables)
-            except ValueError as error:
-                raise self.error(key, str(e), str(error)) from None
 
         formulas = [(self._key(name), name, e) for name, e in [*self.definitions.items(), *self.next.items()]]
         formulas += [(f"{self.keys[name.removesuffix('.x')]}.start", name, e) for name, e in self.start.items()]

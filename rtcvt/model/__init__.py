@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.kernel import FAILED
 from rtcvt.quantity import Unit, shown
 
@@ -112,10 +112,8 @@ class Variable:
         high = np.inf if self.maximum is None else self.maximum
         if not low <= value <= high or not abs(value) < np.inf:
             raise InputError(source, self.name, given or value, f"a number from {low:g} to {shown(high, self.unit)}")
-        try:
+        with AsInputError(ValueError, source, self.name, given or value, str):
             return self.choice(value) if self.choices else value
-        except ValueError as error:
-            raise InputError(source, self.name, given or value, str(error)) from None
 
 
 @dataclass(frozen=True)

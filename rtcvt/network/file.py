@@ -26,7 +26,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.kind import Unit
 from rtcvt.law.file import Equations, Input, Law, Output, law_of
 from rtcvt.model import Fidelity, Model, Variable
@@ -246,10 +246,8 @@ def with_expressions(system: System, models: Mapping[str, Model]) -> System:
         value = _OUTPUT.sub(lambda match: names[match[0]], start)  # noqa: B023
         inputs = {names[path]: Input(unit=v.unit, boolean=v.boolean) for path, v in found.items()}
         law = Equations(inputs=inputs, outputs={"value": Output(value=value, unit=target.unit, boolean=target.boolean)})
-        try:
+        with AsInputError(InputError, system.source, key, text, lambda e: e.parts[3]):
             own_law(system, name, law)
-        except InputError as error:
-            raise InputError(system.source, key, text, error.parts[3]) from None
         laws[name] = Component(law=law)
         connect += [*(f"{path} -> {name}.{names[path]}" for path in found), f"{name}.value -> {end}"]
     return system.model_copy(update={"connect": tuple(connect), "components": {**system.components, **laws}})
@@ -384,19 +382,12 @@ def with_values(system: System, name: str, model: Model, others: Iterable[Model]
         if isinstance(model, ForeignModel) and model.unit and parameter in model.unit.texts:
             continue
         owner = next((c for c in candidates if parameter in c.model.by_name), instance)
-        try:
+        with AsInputError(InputError, system.source, f"{key}.parameters.{parameter}", value, str):
             owner.set(*parameter_value(owner.model, parameter, value, system.source))
-        except InputError as error:
-            raise InputError(system.source, f"{key}.parameters.{parameter}", value, str(error)) from None
     for given, value in component.inputs.items():
-        at = f"{key}.inputs.{given}"
-        try:
+        with AsInputError(ValueError, system.source, f"{key}.inputs.{given}", value, str):
             variable = model.variable(given, "input")
             instance.u[variable.index] = quantity.to_si(value, variable.unit)
-        except InputError as error:
-            raise InputError(system.source, at, value, str(error)) from None
-        except ValueError as error:
-            raise InputError(system.source, at, value, str(error)) from None
     variables = (v if v.causality == "output" else replace(v, start=instance.get(v.name)) for v in model.variables)
     return replace(model, p=instance.p, variables=tuple(variables))
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from rtcvt import quantity
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.kernel import OK, kernel
 from rtcvt.kind import Unit, lazily
 from rtcvt.model import Instance, Model, Variable
@@ -258,13 +258,11 @@ class ForeignUnit(Unit):
             Not an FMU for co-simulation, no outputs, a unit that is unknown, or a key that names no variable.
         """
         component = self.component
-        try:
-            with open_fmu(self.path, runs=False) as fmu:
-                texts = {k: str(v) for k, v in component.parameters.items() if k in fmu.strings("parameter")}
-                own = {v.name: v for v in fmu.interface.variables}
-                fmi, about, run = fmu.fmi, fmu.description.description or "", fmu.description.coSimulation
-        except InputError as error:
-            raise InputError(self.source, f"{self.key}.fmu", component.fmu, str(error)) from None
+        valid = AsInputError(InputError, self.source, f"{self.key}.fmu", component.fmu, str)
+        with valid, open_fmu(self.path, runs=False) as fmu:
+            texts = {k: str(v) for k, v in component.parameters.items() if k in fmu.strings("parameter")}
+            own = {v.name: v for v in fmu.interface.variables}
+            fmi, about, run = fmu.fmi, fmu.description.description or "", fmu.description.coSimulation
         if unknown := next((name for name in component.units if name not in own), None):
             raise InputError(self.source, f"{self.key}.units.{unknown}", None, "a variable of the FMU that is a number")
         rows, scale = [], {}

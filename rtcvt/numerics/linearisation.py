@@ -155,12 +155,8 @@ def _without(
     by_x, by_u = -determined @ A[np.ix_(unknowns, kept)], -determined @ B[unknowns]
     G = left[:, rank:].T @ A[np.ix_(unknowns, kept)]
     tied = left[:, rank:].T @ B[unknowns]
-    A, B, C, D = (
-        A[x] + A[np.ix_(kept, unknowns)] @ by_x,
-        B[kept] + A[np.ix_(kept, unknowns)] @ by_u,
-        C[:, kept] + C[:, unknowns] @ by_x,
-        D + C[:, unknowns] @ by_u,
-    )
+    to_x, to_y = A[np.ix_(kept, unknowns)], C[:, unknowns]
+    A, B, C, D = A[x] + to_x @ by_x, B[kept] + to_x @ by_u, C[:, kept] + to_y @ by_x, D + to_y @ by_u
     if len(G) == 0:
         return A, B, C, D, kept.tolist()
     if np.abs(tied).max(initial=0.0) > SINGULAR_RTOL:
@@ -168,12 +164,8 @@ def _without(
     if np.linalg.matrix_rank(G @ E) < len(G):
         raise InputError(name, "linearise", None, "a state in which every node has a flange that does not slip")
     multipliers = -np.linalg.solve(G @ E, G)
-    A, B, C, D = (
-        A + E @ (multipliers @ A),
-        B + E @ (multipliers @ B),
-        C + L @ (multipliers @ A),
-        D + L @ (multipliers @ B),
-    )
+    forces = multipliers @ A, multipliers @ B
+    A, B, C, D = A + E @ forces[0], B + E @ forces[1], C + L @ forces[0], D + L @ forces[1]
     _, sizes, right = np.linalg.svd(G * scale[kept])
     free = right[int(np.sum(sizes > SINGULAR_RTOL * sizes[0])) :].T  # (kept, m), of the scaled states
     chosen = _independent(free)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, near
+from rtcvt.errors import AsInputError, InputError, near
 from rtcvt.kind import Unit, load_unit
 from rtcvt.model import STATE_OF_FMU, Model, Variable
 from rtcvt.network.generate import module_of, text_without
@@ -106,9 +106,8 @@ def unit_of(observer: Observer) -> Unit:
     key = own_file(observer.folder, observer.of, f"{observer.source}: of")
     if key is None and observer.of not in shipped_units():
         guess = near(observer.of, shipped_units())
-        raise InputError(
-            observer.source, "of", observer.of, f"a unit file in this folder, or one of the shipped units{guess}"
-        )
+        allowed = f"a unit file in this folder, or one of the shipped units{guess}"
+        raise InputError(observer.source, "of", observer.of, allowed)
     unit = load_unit(key or shipped_units()[observer.of])
     if unit.kind == "observer" or not unit.models:
         raise InputError(observer.source, "of", observer.of, "a unit with a real-time model that is no observer")
@@ -122,10 +121,8 @@ class _Writer:
         self.observer, self.part = observer, part
         self.table, self.data = Table(), Constants(D)
         self.rest = part.instantiate()
-        try:
+        with AsInputError(InputError, observer.source, "of", observer.of, str):
             self.rest.initialise()
-        except InputError as error:
-            raise InputError(observer.source, "of", observer.of, str(error)) from None
         known = {name: self.variable("drift", name, "parameter", "input") for name in observer.drift}
         self.drifting = sorted(known.values(), key=lambda v: v.causality != "parameter")
         for v in self.drifting:
@@ -143,19 +140,15 @@ class _Writer:
 
     def variable(self, key: str, name: str, *causalities: str) -> Variable:
         """A variable of the unit that the table `key` of the file names."""
-        try:
+        with AsInputError(InputError, self.observer.source, f"{key}.{name}", None, lambda e: e.parts[3]):
             return self.part.variable(name, *causalities)
-        except InputError as error:
-            raise InputError(self.observer.source, f"{key}.{name}", None, error.parts[3]) from None
 
     def quantity(
         self, key: str, v: Variable, value: Quantity, least: float = 0.0, what: str = "a standard deviation"
     ) -> float:
         """A number [SI]; `key` names it in the file."""
-        try:
+        with AsInputError(ValueError, self.observer.source, key, value, str):
             found = quantity.to_si(value, v.unit)
-        except ValueError as error:
-            raise InputError(self.observer.source, key, value, str(error)) from None
         if not least <= found < UNBOUNDED:
             allowed = f"{what} of {v.unit}, from {least:g} and below {UNBOUNDED:g}"
             raise InputError(self.observer.source, key, value, allowed)
@@ -200,12 +193,9 @@ class _Writer:
             start = o.drift[v.name].start
             if start is not None and v.causality == "parameter":
                 raise InputError(o.source, f"drift.{v.name}.start", start, "none: the start is in [parameters]")
-            drift += [
-                v.index,
-                low,
-                high,
-                (v.start or 0.0) if start is None else self.quantity(f"drift.{v.name}.start", v, start, low, "a value"),
-            ]
+            own = v.start or 0.0
+            begin = own if start is None else self.quantity(f"drift.{v.name}.start", v, start, low, "a value")
+            drift += [v.index, low, high, begin]
             scales += self.drift("drift", v, o.drift[v.name], WIDEST)
         for s in part.states:
             given = o.states.get(s.name, Unknown(deviation=0.1 * (s.nominal or 1.0)))
@@ -238,19 +228,10 @@ class _Writer:
         data.table(D.DATA, part.data.tolist())
         data[D.N_DATA] = len(part.data)
         return Model(
-            name=o.name,
-            description=o.description,
-            fidelity="rigid",
-            variables=(*part.select("parameter"), *table.variables),
-            states=table.states,
-            p=part.p.copy(),
-            data=data.array(),
-            n_work=n_work,
-            step_size=o.solver.step,
-            discrete=True,
-            source=o.text,
-            **_kernels(part),
-        )
+            name=o.name, description=o.description, fidelity="rigid",
+            variables=(*part.select("parameter"), *table.variables), states=table.states, p=part.p.copy(),
+            data=data.array(), n_work=n_work, step_size=o.solver.step, discrete=True, source=o.text, **_kernels(part),
+        )  # fmt: skip
 
     def _variables(self, free: list[Variable], estimated: list[Variable], noisy: list[Variable]) -> None:
         table, part, n_m = self.table, self.part, len(self.observer.measured)

@@ -102,8 +102,7 @@ class Y(Rows):
 
     CHI2 = Row("innovation.chi2", "1", "mean square of the normalised innovations of the last window, about 1", 0.0,
         nominal=1.0)  # fmt: skip
-    INCONSISTENT = Row("status.inconsistent", "1", "the measurements contradict the unit: above the 99.9 % quantile",
-        boolean=True)  # fmt: skip
+    INCONSISTENT = Row.flag("status.inconsistent", "the measurements contradict the unit: above the 99.9 % quantile")
 
 
 MEASURED = "measured."

@@ -325,18 +325,16 @@ COUPLING_D = Row(
     tunable=True,
 )
 GEAR_START = Row("gear.{name}.w_start", "rad/s", "start speed of gear {name}", display="rpm")
-CONTACT_ETA = Row(
-    "contact.{name}.eta", "1", "efficiency of the contact of {i} and {j}, on its carrier", 0.01, 1.0, tunable=True
-)
+CONTACT_ETA = Row("contact.{name}.eta", "1", "efficiency of the contact of {i} and {j}, on its carrier", 0.01, 1.0,
+                  tunable=True)  # fmt: skip
 CONTACT_PLAY = Row("contact.{name}.play", "m", "play of the contact of {i} and {j}", 1e-9, display="mm")
 ELEMENT_C = Row("{name}.C", "N.m", "torque capacity of {about}", 0.0, tunable=True)
 ELEMENT_K = Row("{name}.K", "N.m/rad", "torsional stiffness of {about}", 1e-9)
 ELEMENT_D = Row("{name}.d", "N.m.s/rad", "damping of {about}, parallel to its stiffness", 1e-9)
 K_THETA = Row("control.K_theta", "rad/(s.N.m)", "integral gain from torque error to tilt rate", 0.0, tunable=True)
 K_W = Row("control.K_w", "N.m.s/rad", "gain on the speed difference across the port's spring", 0.0, tunable=True)
-TAU_FILTER = Row(
-    "control.tau_filter", "s", "time constant of the filtered derivative of the energy", 1e-6, tunable=True
-)
+TAU_FILTER = Row("control.tau_filter", "s", "time constant of the filtered derivative of the energy", 1e-6,
+                 tunable=True)  # fmt: skip
 TIME_CONSTANT = Row("control.time_constant", "s", "time constant of the actuator", 1e-6, tunable=True)
 THETA_START = Row("control.{name}_start", "rad", "start of {name}", display="deg")
 
@@ -351,29 +349,24 @@ TRACTION_P = {  # parameters in the order of `TractionP`, by field of the unit f
 
 # inputs and outputs; limits and nominal values of speeds and torques are the unit file's
 TORQUE_IN = Row("{name}.tau", "N.m", "torque into the unit at port {name}{about}", nominal=100.0)
-FLANGE_SPEED_IN = Row("{name}.w", "rad/s", "speed of flange {name}{about}", nominal=100.0, display="rpm")
-SHAFT_SPEED_IN = Row("{name}.w", "rad/s", "speed of the shaft at port {name}{about}", nominal=100.0, display="rpm")
+FLANGE_SPEED_IN = Row.speed("{name}.w", "speed of flange {name}{about}")
+SHAFT_SPEED_IN = Row.speed("{name}.w", "speed of the shaft at port {name}{about}")
 LOAD = Row("traction.end_load_min", "N", "end load that is asked for; the margin may ask for more", 0.0, nominal=1e4)
-PRESSURE = Row(
-    "traction.pressure_min", "Pa", "pressure of the end load's piston that is asked for", 0.0, nominal=1e6,
-    display="bar",
-)  # fmt: skip
+PRESSURE = Row("traction.pressure_min", "Pa", "pressure of the end load's piston that is asked for", 0.0, nominal=1e6,
+               display="bar")  # fmt: skip
 PRESSURE_Y = Row("traction.pressure", "Pa", "pressure of the end load's piston", 0.0, nominal=1e6, display="bar")
 DEMAND = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0, set_point=True)
 SET_POINT = Row("control.{name}_des", "rad", "set point of {about}", display="deg", set_point=True)
 ACTUATION = Row("{name}.u", "1", "actuation of {about}: open at 0, full capacity at 1", 0.0, 1.0, 1.0)
-SPEED_OUT = Row("{name}.w", "rad/s", "speed of port {name}{about}", nominal=100.0, display="rpm")
-FLANGE_TORQUE_OUT = Row(
-    "{name}.tau", "N.m", "torque into the unit at flange {name}{about}: tau w is power in", nominal=100.0
-)
+SPEED_OUT = Row.speed("{name}.w", "speed of port {name}{about}")
+FLANGE_TORQUE_OUT = Row("{name}.tau", "N.m", "torque into the unit at flange {name}{about}: tau w is power in",
+                        nominal=100.0)  # fmt: skip
 TAU_EST = Row("control.tau_est", "N.m", "estimated torque into the unit", nominal=100.0)
 THETA = Row("control.{name}", "rad", "{about}", display="deg")
-LIMITED = Row(
-    "control.saturated", "1", "a limit of tilt, tilt rate or storage speed overrides the controller", boolean=True
-)
+LIMITED = Row.flag("control.saturated", "a limit of tilt, tilt rate or storage speed overrides the controller")
 LOST = Row("loss.friction", "W", "power lost in friction of gears and contact dampers", 0.0, nominal=100.0, books=LOSS)
 ENERGY = Row("storage.E", "J", "energy stored in gears and contacts", 0.0, nominal=1e3, display="kJ", books=STORED)
-GEAR_SPEED = Row("gear.{name}.w", "rad/s", "speed of gear {name}{about}", nominal=100.0, display="rpm")
+GEAR_SPEED = Row.speed("gear.{name}.w", "speed of gear {name}{about}")
 CONTACT_FORCE = Row("contact.{name}.F", "N", "tangential force from {i} to {j}", nominal=1e3, display="kN")
 
 
@@ -391,12 +384,11 @@ class TractionsY(Rows):
     EFFICIENCY = Row("traction.efficiency", "1", "power out of the rollers by power into them; 1 at rest", 0.0, 1.0)
     CREEP = Row("loss.creep", "W", "power lost in creep of the contacts; part of loss.friction", 0.0, nominal=100.0)
     SPIN = Row("loss.spin", "W", "power lost in spin of the contacts; part of loss.friction", 0.0, nominal=100.0)
-    BEARING = Row(
-        "loss.roller_bearings", "W", "power lost in the rollers' bearings; part of loss.friction", 0.0, nominal=10.0
-    )
+    BEARING = Row("loss.roller_bearings", "W", "power lost in the rollers' bearings; part of loss.friction", 0.0,
+                  nominal=10.0)  # fmt: skip
     CHURNING = Row("loss.churning", "W", "power lost by discs in oil; part of loss.friction", 0.0, nominal=10.0)
-    SLIPS = Row("status.macro_slip", "1", "a contact is beyond the largest traction or within 5 % of it", boolean=True)
-    PRESSED = Row("status.over_pressure", "1", "a contact is pressed harder than traction.p_max", boolean=True)
+    SLIPS = Row.flag("status.macro_slip", "a contact is beyond the largest traction or within 5 % of it")
+    PRESSED = Row.flag("status.over_pressure", "a contact is pressed harder than traction.p_max")
 
 
 class TractionY(Rows):
@@ -414,8 +406,8 @@ class ElementY(Rows):
     """Outputs of an element."""
 
     TAU = Row("{name}.tau", "N.m", "torque of {about}", nominal=100.0)
-    SLIP = Row("{name}.w_slip", "rad/s", "slip of {about}; exactly zero while it sticks", nominal=100.0, display="rpm")
-    STUCK = Row("{name}.stuck", "1", "{about} sticks", boolean=True)
+    SLIP = Row.speed("{name}.w_slip", "slip of {about}; exactly zero while it sticks")
+    STUCK = Row.flag("{name}.stuck", "{about} sticks")
     HEAT = Row("{name}.Q", "J", "heat of {about} since the start", nominal=1e4, display="kJ", books=LOSS)
 
 

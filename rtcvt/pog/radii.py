@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files.expression import Expression, number
 from rtcvt.pog.mesh import mesh_efficiency, mesh_friction
 from rtcvt.pog.normal_form import normal_form
@@ -84,10 +84,8 @@ def efficiencies(unit: GearSystem) -> dict[str, float]:
             if axis_sign(unit, one, other) * R[k, gears.index(one)] * R[k, gears.index(other)] < 0.0:
                 r[r.index(max(r))] *= -1.0  # a ring
             mu = (contact.friction or 0.0) if contact.oil is None else mesh_friction(contact.oil, *r)
-            try:
+            with AsInputError(ValueError, unit.source, f"contacts.{name}.module", contact.module, str):
                 found[name] = mesh_efficiency(mu, *(2.0 * radius / contact.module for radius in r))
-            except ValueError as error:
-                raise InputError(unit.source, f"contacts.{name}.module", contact.module, str(error)) from None
     return found
 
 

@@ -69,23 +69,15 @@ def _check_references(unit: GearSystem) -> None:
     sprung: set[str] = set()
     for key, port in unit.ports.items():
         is_one_of(f"ports.{key}.gear", port.gear, gears, "gears")
-        require(
-            key not in ("gear", "contact", "friction", "geometry", "control", "storage", "loss"),
-            f"ports.{key}",
-            key,
-            "a name that is not a group of variables",
-        )
+        free = key not in ("gear", "contact", "friction", "geometry", "control", "storage", "loss")
+        require(free, f"ports.{key}", key, "a name that is not a group of variables")
         if port.spring is not None:
             require(port.gear not in sprung, f"ports.{key}.gear", port.gear, "a gear without another port's spring")
             sprung.add(port.gear)
             given = port.flange if "flange" in port.model_fields_set else "speed"
             require(given == "speed", f"ports.{key}.flange", port.flange, "speed, as the port has a spring")
-            require(
-                port.gear in unit.rigid.independent,
-                f"ports.{key}.gear",
-                port.gear,
-                f"a gear in rigid.independent: {', '.join(unit.rigid.independent)}",
-            )
+            allowed = f"a gear in rigid.independent: {', '.join(unit.rigid.independent)}"
+            require(port.gear in unit.rigid.independent, f"ports.{key}.gear", port.gear, allowed)
         else:
             require(port.w_start == 0.0, f"ports.{key}.w_start", port.w_start, "only with a spring")
     _check_controller(unit, require, is_one_of)
@@ -169,12 +161,8 @@ def _check_controller(unit: GearSystem, require: Callable[..., None], is_one_of:
     if unit.moving is None:
         require(kers is None and position is None, "controller", None, "only with a moving variable in [variables]")
         return
-    require(
-        (kers is None) != (position is None),
-        "controller",
-        None,
-        "a moving variable needs exactly one of [controller.kers] and [controller.position]",
-    )
+    allowed = "a moving variable needs exactly one of [controller.kers] and [controller.position]"
+    require((kers is None) != (position is None), "controller", None, allowed)
     acting = kers or position
     assert acting is not None
     at = f"controller.{'kers' if kers else 'position'}"
@@ -184,9 +172,5 @@ def _check_controller(unit: GearSystem, require: Callable[..., None], is_one_of:
         is_one_of(f"{at}.storage", kers.storage, unit.gears, "gears")
         port = unit.ports[kers.port]
         require(port.spring is not None, f"{at}.port", kers.port, "a port with a spring")
-        require(
-            unit.rigid.independent == (port.gear,),
-            "rigid.independent",
-            list(unit.rigid.independent),
-            f"the gear of the controlled port alone: {port.gear}",
-        )
+        independent, allowed = unit.rigid.independent, f"the gear of the controlled port alone: {port.gear}"
+        require(independent == (port.gear,), "rigid.independent", list(independent), allowed)

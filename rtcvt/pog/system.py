@@ -91,13 +91,9 @@ def _require_possible(unit: GearSystem, fidelity: str) -> None:
     if fidelity not in _FIDELITIES:
         raise InputError(unit.source, "model", fidelity, " or ".join(_FIDELITIES))
     n_J, n_K, n_1 = len(unit.gears), len(unit.contacts), len(unit.rigid.independent)
-    if n_J - n_K != n_1:
-        raise InputError(
-            unit.source,
-            "rigid.independent",
-            list(unit.rigid.independent),
-            f"{n_J} gears and {n_K} contacts leave {n_J - n_K} independent speeds (Remark 2: more gears than contacts)",
-        )
+    if (left := n_J - n_K) != n_1:
+        allowed = f"{n_J} gears and {n_K} contacts leave {left} independent speeds (Remark 2: more gears than contacts)"
+        raise InputError(unit.source, "rigid.independent", list(unit.rigid.independent), allowed)
     if fidelity == "hybrid" and unit.traction is None:
         raise InputError(unit.source, "model", fidelity, "rigid or full: this unit has no 'traction'")
     if fidelity != "rigid":
@@ -263,12 +259,8 @@ def _traction(table: Table, data: Constants, unit: GearSystem, spins: list[Spin]
             known[shape] = len(data.numbers)
             data.numbers += law_numbers(spin.drawing, settings.fluid.fluid, *spin.radii)
         gears = list(unit.gears)
-        rows += [
-            list(unit.contacts).index(spin.contact),
-            gears.index(spin.disc),
-            gears.index(spin.roller),
-            known[shape],
-        ]
+        contact = list(unit.contacts).index(spin.contact)
+        rows += [contact, gears.index(spin.disc), gears.index(spin.roller), known[shape]]
     data.table(D.TRACTION, rows)
 
 
@@ -494,28 +486,16 @@ def _check_feasible(unit: GearSystem, model: Model) -> None:
         where = f" at {unit.moving} = {tilt:.3g} rad" if unit.moving else ""
         R = matrices(instance, tilt).R
         if not np.all(np.isfinite(R)):
-            raise InputError(
-                unit.source,
-                "contacts",
-                rows,
-                f"the radii are not finite{where}: look for a division by zero or a root of a negative number",
-            )
+            allowed = f"the radii are not finite{where}: look for a division by zero or a root of a negative number"
+            raise InputError(unit.source, "contacts", rows, allowed)
         scaled = R / np.maximum(np.abs(R).max(axis=1, initial=0.0, keepdims=True), 1e-300)
-        if np.linalg.matrix_rank(scaled, tol=1e-9) < len(rows):
-            raise InputError(
-                unit.source,
-                "contacts",
-                rows,
-                f"R has rank {np.linalg.matrix_rank(scaled, tol=1e-9)}{where}, "
-                f"not {len(rows)}: the contacts are not independent (Remark 2)",
-            )
+        rank = np.linalg.matrix_rank(scaled, tol=1e-9)
+        if rank < len(rows):
+            allowed = f"R has rank {rank}{where}, not {len(rows)}: the contacts are not independent (Remark 2)"
+            raise InputError(unit.source, "contacts", rows, allowed)
         if rows and np.linalg.matrix_rank(scaled[:, dependent], tol=1e-6) < len(rows):
-            raise InputError(
-                unit.source,
-                "rigid.independent",
-                list(unit.rigid.independent),
-                f"these speeds do not determine the others{where}; choose others of {', '.join(columns)}",
-            )
+            allowed = f"these speeds do not determine the others{where}; choose others of {', '.join(columns)}"
+            raise InputError(unit.source, "rigid.independent", list(unit.rigid.independent), allowed)
 
 
 @dataclass(frozen=True)

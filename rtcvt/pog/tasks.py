@@ -8,7 +8,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Shown, cell
 from rtcvt.model import Instance
@@ -141,10 +141,8 @@ def _tilt(unit: GearSystem, at: Settings) -> float:
         if key != unit.moving:
             raise InputError("--at", key, value, f"the moving variable: {unit.moving or 'this unit has none'}")
         variable = unit.variables[key]
-        try:
+        with AsInputError(ValueError, "--at", key, value, str):
             place = to_si(value, "rad")
-        except ValueError as error:
-            raise InputError("--at", key, value, str(error)) from None
         if not variable.min <= place <= variable.max:
             raise InputError("--at", key, value, f"an angle from {variable.min:g} to {variable.max:g} rad")
     return place

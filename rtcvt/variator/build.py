@@ -127,9 +127,8 @@ def find_reduced(name: str, folder: Path, source: str, key: str = "") -> Path:
         f.stem: f for f in sorted(shipped_in.glob("*.h5")) if "_heldout" not in f.stem and "_drive" not in f.stem
     }
     if name not in shipped:
-        raise InputError(
-            source, key, name, f"a file, or a shipped model: {', '.join(shipped)}{ending(folder / name, '.h5')}"
-        )
+        allowed = f"a file, or a shipped model: {', '.join(shipped)}{ending(folder / name, '.h5')}"
+        raise InputError(source, key, name, allowed)
     return shipped[name]
 
 

@@ -54,14 +54,12 @@ def build_kers(
     of_law = {  # place in p or -1, constant
         limits.THETA_MIN: (-1.0, 0.5 * math.pi - model.data[D.PHI_MAX]),
         limits.THETA_MAX: (-1.0, 0.5 * math.pi - model.data[D.PHI_MIN]),
-        limits.RATE_MAX: (KersP.RATE_MAX, 0.0),
-        limits.LIMIT_TIME: (KersP.LIMIT_TIME, 0.0),
-        law.K_THETA: (KersP.K_THETA, 0.0),
-        law.K_W: (KersP.K_W, 0.0),
-        law.TAU_FILTER: (KersP.TAU_FILTER, 0.0),
-        law.W_MAX: (KersP.W_MAX, 0.0),
-        law.OMEGA_0: (KersP.OMEGA_0, 0.0),
     }
+    places = {
+        limits.RATE_MAX: KersP.RATE_MAX, limits.LIMIT_TIME: KersP.LIMIT_TIME, law.K_THETA: KersP.K_THETA,
+        law.K_W: KersP.K_W, law.TAU_FILTER: KersP.TAU_FILTER, law.W_MAX: KersP.W_MAX, law.OMEGA_0: KersP.OMEGA_0,
+    }  # fmt: skip
+    of_law |= {number: (place, 0.0) for number, place in places.items()}
     of_variator = [(-1.0, value) for value in model.p.tolist()]
     kept = set(P) - {P.J_O, P.B_O, P.C_I, P.D_I, *NOT_OF_KERS}
     for v in model.select("parameter"):
@@ -84,28 +82,12 @@ def build_kers(
     tables = [of_law[k] for k in range(len(of_law))], of_variator, [v.nominal or 1.0 for v in table.states]
     data = np.concatenate([model.data, header, *(np.ravel(table) for table in tables)])
     data[D.KERS] = at
+    tasks = kers.kers_linearise, kers.kers_port, kers.kers_flange, kernels.coupled_piece
+    limits_of = Y.OUTSIDE.row.name, KersY.SATURATED.row.name
+    others = Y.DISTANCE.row.name, *(v.name for v in model.select("output")[Y_PEAKS:])
     return replace(
-        model,
-        name=unit.name,
-        description=unit.description,
-        variables=table.variables,
-        states=table.states,
-        p=table.p,
-        data=data,
-        n_work=model.n_work + kers.W_NEW_Y + n_y,
-        initialise=kers.kers_initialise,
-        derivative=kers.kers_derivative,
-        coupling=Coupling(
-            kers.kers_linearise,
-            kers.kers_port,
-            kers.kers_flange,
-            kernels.coupled_piece,
-            (Y.OUTSIDE.row.name, KersY.SATURATED.row.name),
-            kers.kers_brief,
-            (Y.DISTANCE.row.name, *(v.name for v in model.select("output")[Y_PEAKS:])),
-        ),
-        output=kers.kers_output,
-        step=kers.kers_step,
-        prepares=True,
-        source=unit.text,
-    )
+        model, name=unit.name, description=unit.description, variables=table.variables, states=table.states, p=table.p,
+        data=data, n_work=model.n_work + kers.W_NEW_Y + n_y, initialise=kers.kers_initialise,
+        derivative=kers.kers_derivative, coupling=Coupling(*tasks, limits_of, kers.kers_brief, others),
+        output=kers.kers_output, step=kers.kers_step, prepares=True, source=unit.text,
+    )  # fmt: skip

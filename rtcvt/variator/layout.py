@@ -208,13 +208,11 @@ class Y(Rows):
     # other losses
     COUPLING = Row("loss.coupling", "W", "power lost in the couplings of flanges with given speed", 0.0, None, 1.0,
         books=LOSS)  # fmt: skip
-    MACRO = Row("status.macro_slip", "1",
-        "macro-slip: a pulley is at its traction capacity, or the speed loss is above 5 %", boolean=True)  # fmt: skip
-    OUTSIDE = Row("status.extrapolating", "1", "the operating point is outside the data of the identified laws",
-        boolean=True)  # fmt: skip
-    END_STOP = Row("status.end_stop", "1", "an end stop of the ratio is active", boolean=True)
-    FORCE_LIMITED = Row("status.force_limited", "1", "a limit of the primary's clamping force overrides a given ratio",
-        boolean=True)  # fmt: skip
+    MACRO = Row.flag("status.macro_slip",
+                     "macro-slip: a pulley is at its traction capacity, or the speed loss is above 5 %")  # fmt: skip
+    OUTSIDE = Row.flag("status.extrapolating", "the operating point is outside the data of the identified laws")
+    END_STOP = Row.flag("status.end_stop", "an end stop of the ratio is active")
+    FORCE_LIMITED = Row.flag("status.force_limited", "a limit of the primary's clamping force overrides a given ratio")
     COARSE = TOO_COARSE
     DISTANCE = Row("status.distance", "1",
         "distance to the nearest operating point of the campaign, over their typical spacing", 0.0,
@@ -246,7 +244,7 @@ ACROSS = (  # in the order of `reduced.model.CORRECTIONS`
 )
 
 # instead of the rows above where a flange's speed is given
-SPEED_IN = Row("{flange}.w", "rad/s", "speed of flange {flange}", nominal=100.0, display="rpm")
+SPEED_IN = Row.speed("{flange}.w", "speed of flange {flange}")
 TORQUE_OUT = Row("{flange}.tau", "N.m", "torque into the variator at flange {flange}: tau w is power in", nominal=100.0)
 
 _OMEGA_I = Row("primary.w", "rad/s", "speed of the primary", nominal=100.0)
@@ -399,7 +397,7 @@ class KersP(Rows):
 class KersU(Rows):
     """Inputs."""
 
-    W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
+    W = Row.speed("shaft.w", "speed of the shaft")
     TAU = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0, set_point=True)
 
 
@@ -422,12 +420,11 @@ class KersY(Rows):
         100.0)  # fmt: skip
     THETA = Row("control.theta", "rad", "tilt of the belt's spans, sin(theta) = (r_I - r_O)/d_A", None, None, 0.1,
         "deg")  # fmt: skip
-    SATURATED = Row("control.saturated", "1", "a limit of the controller is active", boolean=True)
-    TORQUE_LIMITED = Row("control.limited.torque", "1", "the torque is limited by the clamping forces",
-        boolean=True)  # fmt: skip
-    RATE_LIMITED = Row("control.limited.rate", "1", "the rate of theta is at its largest", boolean=True)
-    RATIO_LIMITED = Row("control.limited.ratio", "1", "the controller approaches an end of the ratio", boolean=True)
-    SPEED_LIMITED = Row("control.limited.flywheel", "1", "the flywheel's largest speed limits the rate", boolean=True)
+    SATURATED = Row.flag("control.saturated", "a limit of the controller is active")
+    TORQUE_LIMITED = Row.flag("control.limited.torque", "the torque is limited by the clamping forces")
+    RATE_LIMITED = Row.flag("control.limited.rate", "the rate of theta is at its largest")
+    RATIO_LIMITED = Row.flag("control.limited.ratio", "the controller approaches an end of the ratio")
+    SPEED_LIMITED = Row.flag("control.limited.flywheel", "the flywheel's largest speed limits the rate")
     W_F = Row("flywheel.w", "rad/s", "speed of the flywheel", None, None, 1e3, "rpm")
 
 

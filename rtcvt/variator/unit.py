@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rtcvt import quantity
-from rtcvt.errors import InputError, near, too
+from rtcvt.errors import AsInputError, InputError, near, too
 from rtcvt.kind import Unit
 from rtcvt.model import Variable
 from rtcvt.scenario import Scenario
@@ -81,12 +81,10 @@ def _value(row: Row, given: Any, source: str) -> float:
     low, high = row.minimum, row.maximum
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         raise InputError(source, key, given, quantity.wanted(row.unit))
-    try:
+    with AsInputError(ValueError, source, key, given, str):
         if row.choices:
             return Variable(row.name, "parameter", 0, row.unit, row.text, choices=row.choices).choice(given)
         value = quantity.of_machine(given, row.unit)
-    except ValueError as error:
-        raise InputError(source, key, given, str(error)) from None
     if (low is not None and value < low) or (high is not None and value > high):
         least, most = quantity.shown(low or 0.0, row.unit), quantity.shown(high or 0.0, row.unit)
         allowed = f"at least {least}" if high is None else f"from {low:g} to {most}"

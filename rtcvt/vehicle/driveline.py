@@ -29,16 +29,15 @@ class P(Rows):
     B = Row("driveline.b", "N.m.s/rad", "viscous friction, at the shaft", 0.0, tunable=True)
     MU = Row("driveline.mu", "1", "fraction of the torque that is lost in the teeth", 0.0, tunable=True)
     TAU_0 = Row("driveline.tau_0", "N.m", "drag at any speed, at the shaft", 0.0, nominal=1.0, tunable=True)
-    W_0 = Row(
-        "driveline.w_0", "rad/s", "regularisation speed of the two: 71 % of the full value there", 1e-4, tunable=True
-    )
-    W_START = Row("driveline.w_start", "rad/s", "speed of the shaft at the start", nominal=100.0, display="rpm")
+    W_0 = Row("driveline.w_0", "rad/s", "regularisation speed of the two: 71 % of the full value there", 1e-4,
+              tunable=True)  # fmt: skip
+    W_START = Row.speed("driveline.w_start", "speed of the shaft at the start")
 
 
 class U(Rows):
     """Inputs."""
 
-    AXLE_W = Row("axle.w", "rad/s", "speed of the axle", nominal=100.0, display="rpm")
+    AXLE_W = Row.speed("axle.w", "speed of the axle")
     LOAD = Row("shaft.load", "N.m", "torque into the unit at the shaft", nominal=100.0)
 
 
@@ -53,7 +52,7 @@ class Y(Rows):
     """Outputs."""
 
     AXLE_TAU = Row("axle.tau", "N.m", "torque into the driveline at the axle", nominal=1e3)
-    W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
+    W = Row.speed("shaft.w", "speed of the shaft")
     E = Row("storage.E", "J", "energy stored in half-shafts and final drive", 0.0, nominal=1e3, display="kJ",
             books=STORED)  # fmt: skip
     LOST = Row("driveline.P_loss", "W", "lost power", 0.0, nominal=1e3, display="kW", books=LOSS)

@@ -31,20 +31,17 @@ class P(Rows):
     T_F = Row("driver.T_f", "s", "time constant of the filter of the measured torque", 1e-3, tunable=True)
     TAU_DRIVE = Row("driver.tau_drive", "N.m", "largest torque of the drive at the wheels", 0.0, tunable=True)
     TAU_BRAKE = Row("driver.tau_brake", "N.m", "largest torque of the brakes at the wheels", 0.0, tunable=True)
-    TAU_KERS = Row(
-        "driver.tau_kers", "N.m", "largest torque that is demanded of the KERS, at the wheels", 0.0, tunable=True
-    )
+    TAU_KERS = Row("driver.tau_kers", "N.m", "largest torque that is demanded of the KERS, at the wheels", 0.0,
+                   tunable=True)  # fmt: skip
     RATIO = Row("driver.i", "1", "ratio between KERS and wheels", TINY)
     V_H = Row("driver.v_h", "m/s", "speed below which the vehicle counts as standing", 1e-4, tunable=True)
     T_H = Row("driver.T_h", "s", "time constant of the integrator's decay at standstill", 1e-3, tunable=True)
-    TAU_HOLD = Row(
-        "driver.tau_hold", "N.m", "torque of the brakes at standstill, at most driver.tau_brake", 0.0, tunable=True
-    )
+    TAU_HOLD = Row("driver.tau_hold", "N.m", "torque of the brakes at standstill, at most driver.tau_brake", 0.0,
+                   tunable=True)  # fmt: skip
     THETA_LOW = Row("driver.theta_low", "rad", "tilt of the KERS at which it counts as empty", tunable=True)
     THETA_HIGH = Row("driver.theta_high", "rad", "tilt of the KERS at which it counts as full", tunable=True)
-    THETA_BAND = Row(
-        "driver.theta_band", "rad", "tilt before either end over which the demand fades out", 1e-3, tunable=True
-    )
+    THETA_BAND = Row("driver.theta_band", "rad", "tilt before either end over which the demand fades out", 1e-3,
+                     tunable=True)  # fmt: skip
     E_FULL = Row("driver.E_full", "J", "energy at which the KERS counts as full", 0.0, tunable=True)
     E_BAND = Row("driver.E_band", "J", "energy below driver.E_full over which the demand fades out", 1e-3, tunable=True)
 

@@ -31,12 +31,11 @@ class P(Rows):
     PHI_1 = Row("flywheel.phi_1", "rad", "twist at the end of the first stage", 0.0, display="deg")
     D = Row("flywheel.d", "N.m.s/rad", "damping by grease", 0.0, tunable=True)
     C_0 = Row("flywheel.C_0", "N.m", "friction at rest", 0.0, tunable=True)
-    C_W = Row(
-        "flywheel.c", "N.m.s2/rad2", "growth of friction with the square of speed", 0.0, nominal=1e-4, tunable=True
-    )
+    C_W = Row("flywheel.c", "N.m.s2/rad2", "growth of friction with the square of speed", 0.0, nominal=1e-4,
+              tunable=True)  # fmt: skip
     K_R = Row("flywheel.K_r", "N.m/rad", "stiffness of friction before it slides", TINY)
     T_R = Row("flywheel.T_r", "s", "time constant with which friction reaches its capacity", 1e-5, nominal=1e-3)
-    W_START = Row("flywheel.w_start", "rad/s", "speed at the start", nominal=100.0, display="rpm")
+    W_START = Row.speed("flywheel.w_start", "speed at the start")
 
 
 class U(Rows):
@@ -58,8 +57,8 @@ class X(Rows):
 class Y(Rows):
     """Outputs."""
 
-    W_1 = Row("primary.w", "rad/s", "speed of the primary mass", nominal=100.0, display="rpm")
-    W_2 = Row("secondary.w", "rad/s", "speed of the secondary mass", nominal=100.0, display="rpm")
+    W_1 = Row.speed("primary.w", "speed of the primary mass")
+    W_2 = Row.speed("secondary.w", "speed of the secondary mass")
     PHI = Row("flywheel.phi", "rad", "twist", nominal=0.1, display="deg")
     TAU = Row("flywheel.tau", "N.m", "torque of springs, friction and grease", nominal=100.0)
     FRICTION = Row("flywheel.F", "N.m", "friction", nominal=10.0)

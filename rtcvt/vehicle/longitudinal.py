@@ -40,9 +40,8 @@ class P(Rows):
     M = Row("vehicle.m", "kg", "mass of the vehicle", TINY)
     J_W = Row("vehicle.J_w", "kg.m2", "moment of inertia of all wheels and all masses that turn with them", 0.0)
     R_W = Row("vehicle.r_w", "m", "rolling radius", TINY)
-    RHO_CW_A = Row(
-        "vehicle.rho_cw_A", "kg/m", "density of air times drag coefficient times frontal area", 0.0, tunable=True
-    )
+    RHO_CW_A = Row("vehicle.rho_cw_A", "kg/m", "density of air times drag coefficient times frontal area", 0.0,
+                   tunable=True)  # fmt: skip
     F_1 = Row("vehicle.F1", "N.s/m", "resistance in proportion to speed", nominal=1.0, tunable=True)
     F_R = Row("vehicle.f_R", "1", "coefficient of rolling resistance", 0.0, tunable=True)
     G = Row("vehicle.g", "m/s2", "acceleration of gravity", 0.0)
@@ -70,14 +69,13 @@ class X(Rows):
 class Y(Rows):
     """Outputs."""
 
-    W = Row("axle.w", "rad/s", "speed of the wheels", nominal=100.0, display="rpm")
+    W = Row.speed("axle.w", "speed of the wheels")
     V = Row("vehicle.v", "m/s", "speed", nominal=30.0, display="km/h", books=MOTION)
     S = Row("vehicle.s", "m", "distance", nominal=1e3, display="km", books=MOTION)
     A = Row("vehicle.a", "m/s2", "acceleration", nominal=1.0)
     E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e5, display="kJ", books=STORED)
-    F_AERO = Row(
-        "force.aero", "N", "aerodynamic drag, with the resistance in proportion to speed", nominal=1e3, books=LOSS
-    )
+    F_AERO = Row("force.aero", "N", "aerodynamic drag, with the resistance in proportion to speed", nominal=1e3,
+                 books=LOSS)  # fmt: skip
     F_ROLL = Row("force.roll", "N", "rolling resistance", nominal=1e3, books=LOSS)
     F_GRADE = Row("force.grade", "N", "downhill force", nominal=1e3, books=HELD_LOSS)
     F_BRAKE = Row("force.brake", "N", "braking force", nominal=1e3, books=HELD_LOSS)

@@ -38,7 +38,7 @@ class P(Rows):
     MARGIN = Row("line.dp", "Pa", "line above the cylinders", 0.0, nominal=1e5, display="bar", tunable=True)
     T = Row("line.T", "s", "time constant of the line pressure", 1e-4, tunable=True)
     W_R = Row("pump.w_r", "rad/s", "speed over which the torque fades in", TINY, display="rpm")
-    W_START = Row("pump.w_start", "rad/s", "speed at the start", nominal=100.0, display="rpm")
+    W_START = Row.speed("pump.w_start", "speed at the start")
 
 
 class U(Rows):
@@ -59,7 +59,7 @@ class X(Rows):
 class Y(Rows):
     """Outputs."""
 
-    W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
+    W = Row.speed("shaft.w", "speed of the shaft")
     P = Row("line.p", "Pa", "line pressure", 0.0, nominal=1e6, display="bar")
     TAU = Row("pump.tau", "N.m", "torque of pressure and friction", nominal=10.0)
     CAP = Row("line.p_cap", "Pa", "line pressure that the flow carries", 0.0, nominal=1e6, display="bar")

@@ -54,9 +54,8 @@ class P(Rows):
     L_R = Row("vehicle.l_r", "m", "distance of the centre of mass from the rear axle", TINY)
     H = Row("vehicle.h", "m", "height of the centre of mass", 0.0)
     T_Z = Row("vehicle.T_z", "s", "time constant of the axle loads", 1e-3, tunable=True)
-    RHO_CW_A = Row(
-        "vehicle.rho_cw_A", "kg/m", "density of air times drag coefficient times frontal area", 0.0, tunable=True
-    )
+    RHO_CW_A = Row("vehicle.rho_cw_A", "kg/m", "density of air times drag coefficient times frontal area", 0.0,
+                   tunable=True)  # fmt: skip
     G = Row("vehicle.g", "m/s2", "acceleration of gravity", 0.0)
     V_0 = Row("vehicle.v_0", "m/s", "speed at which wheels that stick damp with their weight", 1e-4)
     V_START = Row("vehicle.v_start", "m/s", "speed at the start", nominal=30.0, display="km/h")
@@ -106,8 +105,8 @@ class X(Rows):
 class Y(Rows):
     """Outputs; those of the rear axle follow those of the front axle."""
 
-    W = Row("front.w", "rad/s", "speed of the front wheels", nominal=100.0, display="rpm")
-    W_R = Row("rear.w", "rad/s", "speed of the rear wheels", nominal=100.0, display="rpm")
+    W = Row.speed("front.w", "speed of the front wheels")
+    W_R = Row.speed("rear.w", "speed of the rear wheels")
     V = Row("vehicle.v", "m/s", "speed", nominal=30.0, display="km/h", books=MOTION)
     S = Row("vehicle.s", "m", "distance", nominal=1e3, display="km", books=MOTION)
     A = Row("vehicle.a", "m/s2", "acceleration", nominal=1.0)

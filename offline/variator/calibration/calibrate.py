@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import AsInputError, InputError
 from rtcvt.files import goes_on_with, read_text
 from rtcvt.files.toml_edit import edited
 from rtcvt.offline.pushbelt.planar import model as hybrid
@@ -239,16 +239,13 @@ class _Journal:
         self.found: dict[tuple[int, int, str], Found] = {}
         whole = read_text(goes_on_with(path)).rpartition("\n")[0] if path.exists() else ""
         head, *lines = whole.splitlines() or [json.dumps({"key": key})]
-        try:
+        allowed = lambda e: f"lines that rtcvt calibrate writes ({e})"  # noqa: E731
+        with AsInputError((ValueError, KeyError, TypeError), path, "", None, allowed, passing=InputError):
             if json.loads(head)["key"] != key:
                 raise InputError(path, "key", None, "a calibration of this unit and plan, or another folder")
             for line in lines:
                 step, member, run, values = json.loads(line)
                 self.found[step, member, run] = values
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(path, "", None, f"lines that rtcvt calibrate writes ({error})") from None
         write_text(path, "\n".join([head, *lines]) + "\n")  # without a line that was cut off
 
     def add(self, job: tuple[int, int, str], values: Found) -> None:

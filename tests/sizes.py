@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-BUDGETS = {"source": 60_900, "tests": 34_100, "pages": 30_000}
+BUDGETS = {"source": 60_400, "tests": 34_000, "pages": 30_000}
 
 
 def lines_of_code(file: Path) -> int:

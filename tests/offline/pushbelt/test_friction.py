@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from pushbelt_starts import UNIT, begun
+from pushbelt_steps import stepping
 from rows import mistakes
 
 from rtcvt.errors import InputError

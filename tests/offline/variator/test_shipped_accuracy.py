@@ -61,7 +61,10 @@ def test_a_limit_is_kept(limited, name):
 def test_the_variator_of_a_kers_misses_what_it_misses_alone(runs):
     """Limits of the spatial belt; the flywheel and the control are not in the check."""
     kers, *_ = checks.check_variator(runs, unit=variator_inside(load_unit("pushbelt_kers")))
-    assert {f"{f.name}, {f.statistic}" for f in kers.figures if f.reached is False} == MISSED
+    assert {f"{f.name}, {f.statistic}" for f in kers.figures if f.reached is False} == MISSED - {
+        "slip, largest",
+        "thrust ratio, quadratic mean",
+    }
 
 
 def test_units_of_a_reduced_model_have_its_belt():

@@ -44,7 +44,7 @@ def components_of(system: System) -> Graph:
     """
     models = {name: component_model(system, name) for name in system.components}
     system = with_expressions(system, models)
-    models |= {name: component_model(system, name) for name in system.components.keys() - models.keys()}
+    models |= {name: component_model(system, name) for name in system.components if name not in models}
     return graph_of(system, models)
 
 
@@ -225,7 +225,7 @@ class _Writer:
         """Fill the tables; returns the kernels."""
         data, models = self.data, self.models
         sets = [kernel_set(m, coupled) for m, coupled in zip(models, self.coupled, strict=True)]
-        distinct = tuple(sorted(set(sets), key=_names))
+        distinct = tuple(sorted(dict.fromkeys(sets), key=_names))
         data[D.PARTS], data[D.COUPLED] = len(models), sum(self.coupled)
         shafts = len(self.system.shafts)
         coupled = [len(m.states) for m, c in zip(models, self.coupled, strict=True) if c]

@@ -352,6 +352,12 @@ def test_a_driveline_that_pushes_does_not_move_what_brakes_hold(folder):
 CAR = text_of("units/car.toml").partition('kind = "system"\n')[2]
 
 
+def test_components_of_expressions_keep_the_order_of_the_file():
+    """Two of them had the order of a set, which differed from process to process."""
+    graph = components_of(load_unit("all_wheel_drive"))
+    assert list(graph.models) == list(graph.system.components)
+
+
 def test_a_loop_of_signals_without_memory_is_named(folder):
     refused(r"one\.control\.tau_des.*two\.control\.tau_des.*at once", built, folder, text_of("units/loop.toml"))
 

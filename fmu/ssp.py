@@ -158,7 +158,7 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
         if given or texts:
             _parameter_set(component, name, given, texts, ssp)
         used |= {v.unit: v for v in [*ports, *given] if not v.boolean and v.whole is None}
-    connections = SubElement(whole, _name("ssd:Connections"))
+    connections = SubElement(whole, _name("ssd:Connections")) if parts.connections else whole  # the list is not empty
     for c in parts.connections:
         SubElement(
             connections, _name("ssd:Connection"), startElement=c.start, startConnector=c.output.name,

@@ -151,6 +151,10 @@ def test_command(monkeypatch, tmp_path, command):
     assert code == 2
     assert "kind = 'vehicle': system" in message
     assert [f.name for f in tmp_path.iterdir()] == ["vehicle_wltc.ssp"]
+    text = 'name = "mine"\nkind = "system"\nconnect = ["engine.crank - box.input"]\n[components]\n'
+    (tmp_path / "mine.toml").write_text(f'{text}engine = {{ unit = "engine" }}\nbox = {{ unit = "dct_6" }}\n')
+    assert rtcvt("mine.toml")[0] == 0
+    assert read_ssd("mine.ssp", validate=True).system.connections == []  # one unit: the schema has no empty list
 
 
 # --- SSP 2.0 ----------------------------------------------------------------------------------------------------------

@@ -141,7 +141,8 @@ def ssp(
     path = output or Path(f"{unit.name}.ssp")
     require_ssp_name(path)
     export_ssp(parts, path, platforms or [own_platform()], 1 if version == "1" else 2)
-    about = f"{len(parts.models)} components, {len(parts.connections)} connections"
+    counts = {"component": len(parts.models), "connection": len(parts.connections)}
+    about = ", ".join(f"{number} {what}{'s' * (number != 1)}" for what, number in counts.items())
     say(f"{unit.name}, SSP {version}.0, {about}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
     stable = stable_step(parts)
     if stable < float("inf"):
